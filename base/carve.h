@@ -1,9 +1,10 @@
-/* carve -- lays out several pieces in one block of memory. With base == NULL it only measures, so that size and layout cannot
- * disagree. Pieces start at multiples of 256 bytes. used == SIZE_MAX after an overflow.
+/* carve -- lays out several pieces in one block of memory. With base == NULL it only measures, so
+ * that size and layout cannot disagree. Pieces start at multiples of 256 bytes. used == SIZE_MAX
+ * after an overflow.
  *
- * Under AddressSanitizer (make asan) the KILN_RED_ZONE bytes behind each piece are poisoned: an operation that writes or reads
- * beyond one of its arrays ends there, though the next array of its workspace follows in the same allocation. Carving a block again
- * makes its new pieces usable. */
+ * Under AddressSanitizer (make asan) the KILN_RED_ZONE bytes behind each piece are poisoned: an
+ * operation that writes or reads beyond one of its arrays ends there, though the next array of its
+ * workspace follows in the same allocation. Carving a block again makes its new pieces usable. */
 #ifndef KILN_BASE_CARVE_H
 #define KILN_BASE_CARVE_H
 
@@ -40,7 +41,8 @@ static inline void *kiln_take(kiln_carve *c, uint64_t count, size_t elem)
 {
     size_t at = c->used;
     assert(elem > 0);
-    if (at > SIZE_MAX - 511 - KILN_RED_ZONE || (elem && count > (SIZE_MAX - 511 - KILN_RED_ZONE - at) / elem)) {
+    if (at > SIZE_MAX - 511 - KILN_RED_ZONE ||
+        (elem && count > (SIZE_MAX - 511 - KILN_RED_ZONE - at) / elem)) {
         c->used = SIZE_MAX;
         return NULL;
     }

@@ -1,4 +1,5 @@
-/* checked -- products, sums and narrowings that report overflow. They return true if the result fits. */
+/* checked -- products, sums and narrowings that report overflow. They return true if the result
+ * fits. */
 #ifndef KILN_BASE_CHECKED_H
 #define KILN_BASE_CHECKED_H
 
@@ -6,8 +7,14 @@
 #include <stddef.h>
 #include <stdint.h>
 
-static inline bool kiln_mul(uint64_t a, uint64_t b, uint64_t *out) { return !__builtin_mul_overflow(a, b, out); }
-static inline bool kiln_add(uint64_t a, uint64_t b, uint64_t *out) { return !__builtin_add_overflow(a, b, out); }
+static inline bool kiln_mul(uint64_t a, uint64_t b, uint64_t *out)
+{
+    return !__builtin_mul_overflow(a, b, out);
+}
+static inline bool kiln_add(uint64_t a, uint64_t b, uint64_t *out)
+{
+    return !__builtin_add_overflow(a, b, out);
+}
 static inline bool kiln_to_u32(uint64_t v, uint32_t *out)
 {
     *out = (uint32_t)v;

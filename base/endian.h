@@ -1,5 +1,6 @@
-/* endian -- numbers of files, at any address: little-endian, and big-endian where the name says _be. kiln_put_... returns the place
- * behind what it wrote. Each of them is one load or store, so that loops over rows may use them. */
+/* endian -- numbers of files, at any address: little-endian, and big-endian where the name says
+ * _be. kiln_put_... returns the place behind what it wrote. Each of them is one load or store, so
+ * that loops over rows may use them. */
 #ifndef KILN_BASE_ENDIAN_H
 #define KILN_BASE_ENDIAN_H
 
@@ -77,7 +78,13 @@ static inline unsigned char *kiln_put_f64(void *at, double v)
     return (unsigned char *)at + sizeof v;
 }
 
-static inline uint32_t kiln_get_u32_be(const void *at) { return __builtin_bswap32(kiln_get_u32(at)); }
-static inline unsigned char *kiln_put_u32_be(void *at, uint32_t v) { return kiln_put_u32(at, __builtin_bswap32(v)); }
+static inline uint32_t kiln_get_u32_be(const void *at)
+{
+    return __builtin_bswap32(kiln_get_u32(at));
+}
+static inline unsigned char *kiln_put_u32_be(void *at, uint32_t v)
+{
+    return kiln_put_u32(at, __builtin_bswap32(v));
+}
 
 #endif

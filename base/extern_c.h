@@ -1,4 +1,5 @@
-/* extern_c -- lets C++ (CUDA files, other programs) use the C headers: put between the includes and the last #endif. */
+/* extern_c -- lets C++ (CUDA files, other programs) use the C headers: put between the includes and
+ * the last #endif. */
 #ifndef KILN_BASE_EXTERN_C_H
 #define KILN_BASE_EXTERN_C_H
 

@@ -18,7 +18,8 @@
 kiln_status kiln_file_stat(const char *path, kiln_file_info *out, kiln_error *err)
 {
     struct stat s;
-    if (stat(path, &s)) return kiln_fail(err, KILN_E_IO, "cannot access '%s': %s", path, strerror(errno));
+    if (stat(path, &s))
+        return kiln_fail(err, KILN_E_IO, "cannot access '%s': %s", path, strerror(errno));
     *out = (kiln_file_info){
         .size = s.st_size > 0 ? (uint64_t)s.st_size : 0,
         .mtime_ns = (int64_t)s.st_mtim.tv_sec * 1000000000 + s.st_mtim.tv_nsec,
@@ -33,8 +34,11 @@ kiln_status kiln_file_unchanged(const char *path, const kiln_file_info *then, ki
 {
     kiln_file_info now;
     KILN_TRY(kiln_file_stat(path, &now, err));
-    if (now.size == then->size && now.mtime_ns == then->mtime_ns && now.inode == then->inode) return KILN_OK;
-    return kiln_fail(err, KILN_E_INPUT, "'%s' has changed since it was first read; import again once it is complete", path);
+    if (now.size == then->size && now.mtime_ns == then->mtime_ns && now.inode == then->inode)
+        return KILN_OK;
+    return kiln_fail(err, KILN_E_INPUT,
+                     "'%s' has changed since it was first read; import again once it is complete",
+                     path);
 }
 
 bool kiln_is_file(const char *path)
@@ -52,11 +56,13 @@ bool kiln_is_dir(const char *path)
 kiln_status kiln_file_open(const char *path, int *fd, kiln_error *err)
 {
     struct stat s;
-    /* O_NONBLOCK: a pipe in a scene's place is refused below instead of waited for; regular files ignore it */
+    /* O_NONBLOCK: a pipe in a scene's place is refused below instead of waited for; regular files
+     * ignore it */
     int f = open(path, O_RDONLY | O_CLOEXEC | O_NONBLOCK);
     *fd = -1;
     if (f < 0) {
-        kiln_status st = errno == ENOENT || errno == ENOTDIR || errno == ENAMETOOLONG ? KILN_E_INPUT : KILN_E_IO;
+        kiln_status st =
+            errno == ENOENT || errno == ENOTDIR || errno == ENAMETOOLONG ? KILN_E_INPUT : KILN_E_IO;
         return kiln_fail(err, st, "cannot open '%s': %s", path, strerror(errno));
     }
     kiln_status st = KILN_OK;
@@ -74,26 +80,31 @@ kiln_status kiln_file_open(const char *path, int *fd, kiln_error *err)
     return KILN_OK;
 }
 
-kiln_status kiln_file_read_at(int fd, const char *path, uint64_t offset, void *dst, size_t bytes, kiln_error *err)
+kiln_status kiln_file_read_at(int fd, const char *path, uint64_t offset, void *dst, size_t bytes,
+                              kiln_error *err)
 {
     unsigned char *at = dst;
     if (offset > INT64_MAX - (uint64_t)bytes)
-        return kiln_fail(err, KILN_E_INPUT, "'%s' ends before byte %llu", path, (unsigned long long)offset);
+        return kiln_fail(err, KILN_E_INPUT, "'%s' ends before byte %llu", path,
+                         (unsigned long long)offset);
     for (size_t done = 0; done < bytes;) {
         ssize_t n = pread(fd, at + done, bytes - done, (off_t)(offset + done));
         if (n < 0 && errno == EINTR) continue;
         if (n < 0)
-            return kiln_fail(err, KILN_E_IO, "cannot read '%s' at byte %llu: %s", path, (unsigned long long)(offset + done),
-                             strerror(errno));
+            return kiln_fail(err, KILN_E_IO, "cannot read '%s' at byte %llu: %s", path,
+                             (unsigned long long)(offset + done), strerror(errno));
         if (n == 0)
-            return kiln_fail(err, KILN_E_INPUT, "'%s' ends at byte %llu, but %zu more bytes were expected; is it complete?", path,
-                             (unsigned long long)(offset + done), bytes - done);
+            return kiln_fail(
+                err, KILN_E_INPUT,
+                "'%s' ends at byte %llu, but %zu more bytes were expected; is it complete?", path,
+                (unsigned long long)(offset + done), bytes - done);
         done += (size_t)n;
     }
     return KILN_OK;
 }
 
-kiln_status kiln_file_read(const char *path, uint64_t limit, unsigned char **data, size_t *size, kiln_error *err)
+kiln_status kiln_file_read(const char *path, uint64_t limit, unsigned char **data, size_t *size,
+                           kiln_error *err)
 {
     kiln_status st = KILN_OK;
     struct stat s;
@@ -107,8 +118,8 @@ kiln_status kiln_file_read(const char *path, uint64_t limit, unsigned char **dat
     }
     uint64_t bytes = (uint64_t)s.st_size;
     if (bytes > limit) {
-        st = kiln_fail(err, KILN_E_INPUT, "'%s' has %llu bytes; such a file may have at most %llu", path, (unsigned long long)bytes,
-                       (unsigned long long)limit);
+        st = kiln_fail(err, KILN_E_INPUT, "'%s' has %llu bytes; such a file may have at most %llu",
+                       path, (unsigned long long)bytes, (unsigned long long)limit);
         goto done;
     }
     KILN_GO(kiln_alloc((void **)data, bytes + 1, 1, path, err));
@@ -123,7 +134,8 @@ done:
     return st;
 }
 
-kiln_status kiln_path_inside(char *out, size_t size, const char *folder, const char *relative, const char *option, kiln_error *err)
+kiln_status kiln_path_inside(char *out, size_t size, const char *folder, const char *relative,
+                             const char *option, kiln_error *err)
 {
     struct stat s;
     KILN_TRY(kiln_path_join(out, size, folder, relative, err));
@@ -135,22 +147,25 @@ kiln_status kiln_path_inside(char *out, size_t size, const char *folder, const c
         const bool is_link = lstat(out, &s) == 0 && S_ISLNK(s.st_mode);
         if (is_link)
             return kiln_fail(err, KILN_E_INPUT,
-                             "'%s' is a link that leads outside of '%s'; remove the link, or name the place with %s", out, folder,
-                             option);
+                             "'%s' is a link that leads outside of '%s'; remove the link, or name "
+                             "the place with %s",
+                             out, folder, option);
         *at = was;
         at += was == '/';
     }
     return KILN_OK;
 }
 
-bool kiln_member_find(const char *folder, const char *path, char real[KILN_PATH_MAX], const char **why)
+bool kiln_member_find(const char *folder, const char *path, char real[KILN_PATH_MAX],
+                      const char **why)
 {
     char root[PATH_MAX], file[PATH_MAX];
     *why = "is missing";
     if (!realpath(folder, root) || !realpath(path, file)) return false;
     const size_t n = strcmp(root, "/") == 0 ? 0 : strlen(root);
     *why = "leads out of the folder through a link";
-    if (strncmp(file, root, n) != 0 || file[n] != '/' || strlen(file) >= KILN_PATH_MAX) return false;
+    if (strncmp(file, root, n) != 0 || file[n] != '/' || strlen(file) >= KILN_PATH_MAX)
+        return false;
     *why = "is not a regular file";
     memcpy(real, file, strlen(file) + 1);
     return kiln_is_file(real);
@@ -168,12 +183,14 @@ kiln_status kiln_make_parents(const char *path, kiln_error *err)
     char dir[KILN_PATH_MAX];
     size_t length = strlen(path);
     if (length >= sizeof dir)
-        return kiln_fail(err, KILN_E_INPUT, "the path '%.60s...' is longer than %d bytes", path, KILN_PATH_MAX - 1);
+        return kiln_fail(err, KILN_E_INPUT, "the path '%.60s...' is longer than %d bytes", path,
+                         KILN_PATH_MAX - 1);
     memcpy(dir, path, length + 1);
     for (char *slash = strchr(dir + (dir[0] == '/'), '/'); slash; slash = strchr(slash + 1, '/')) {
         *slash = '\0';
         if (mkdir(dir, 0777) && errno != EEXIST)
-            return kiln_fail(err, KILN_E_IO, "cannot make the folder '%s': %s%s", dir, strerror(errno), advice_of(errno));
+            return kiln_fail(err, KILN_E_IO, "cannot make the folder '%s': %s%s", dir,
+                             strerror(errno), advice_of(errno));
         *slash = '/';
     }
     return KILN_OK;
@@ -182,12 +199,13 @@ kiln_status kiln_make_parents(const char *path, kiln_error *err)
 kiln_status kiln_file_replaceable(const char *path, kiln_error *err)
 {
     struct stat s;
-    if (stat(path, &s) || S_ISREG(s.st_mode)) return KILN_OK; /* what cannot be looked at, the write itself will tell */
-    return kiln_fail(err, KILN_E_IO, "cannot write '%s': it is a %s, not a file; give another name", path,
-                     S_ISDIR(s.st_mode) ? "folder" : "device or pipe");
+    /* what cannot be looked at, the write itself will tell */
+    if (stat(path, &s) || S_ISREG(s.st_mode)) return KILN_OK;
+    return kiln_fail(err, KILN_E_IO, "cannot write '%s': it is a %s, not a file; give another name",
+                     path, S_ISDIR(s.st_mode) ? "folder" : "device or pipe");
 }
 
-/* ---- writing ----------------------------------------------------------------------------------------------------------- */
+/* ---- writing --------------------------------------------------------------------------------- */
 void kiln_file_free_text(const char *path, int error, char *out, size_t size)
 {
     char folder[KILN_PATH_MAX], amount[32];
@@ -196,8 +214,10 @@ void kiln_file_free_text(const char *path, int error, char *out, size_t size)
     const size_t length = (size_t)(kiln_path_base(path) - path);
     *out = '\0';
     if (error == EFBIG && getrlimit(RLIMIT_FSIZE, &limit) == 0 && limit.rlim_cur != RLIM_INFINITY)
-        (void)snprintf(out, size, "; a file may have at most %s here; raise the limit (ulimit -f) and run again",
-                       kiln_size_text(limit.rlim_cur, amount));
+        (void)snprintf(
+            out, size,
+            "; a file may have at most %s here; raise the limit (ulimit -f) and run again",
+            kiln_size_text(limit.rlim_cur, amount));
     if ((error != ENOSPC && error != EDQUOT) || length >= sizeof folder) return;
     memcpy(folder, path, length);
     folder[length] = '\0';
@@ -238,8 +258,10 @@ kiln_status kiln_scratch_write_failed(int fd, const char *what_for, int error, k
                        kiln_size_text((uint64_t)fs.f_bavail * fs.f_frsize, amount));
     else
         kiln_file_free_text("", error, free_text, sizeof free_text);
-    return kiln_fail(err, KILN_E_IO, "cannot write scratch for '%s'%s: %s%s, or name another folder with --scratch-dir", what_for,
-                     place, strerror(error), free_text);
+    return kiln_fail(
+        err, KILN_E_IO,
+        "cannot write scratch for '%s'%s: %s%s, or name another folder with --scratch-dir",
+        what_for, place, strerror(error), free_text);
 }
 
 int kiln_file_pwrite(int fd, uint64_t offset, const void *data, size_t bytes, size_t *done)
@@ -258,7 +280,8 @@ int kiln_file_pwrite(int fd, uint64_t offset, const void *data, size_t bytes, si
     return error;
 }
 
-kiln_status kiln_file_write_at(int fd, const char *path, uint64_t offset, const void *data, size_t bytes, kiln_error *err)
+kiln_status kiln_file_write_at(int fd, const char *path, uint64_t offset, const void *data,
+                               size_t bytes, kiln_error *err)
 {
     const int error = kiln_file_pwrite(fd, offset, data, bytes, NULL);
     return error ? kiln_file_write_failed(path, error, err) : KILN_OK;
@@ -289,8 +312,10 @@ kiln_status kiln_file_write(const char *path, const void *data, size_t size, kil
 kiln_status kiln_folder_sync(const char *folder, kiln_error *err)
 {
     const int fd = open(folder, O_RDONLY | O_DIRECTORY | O_CLOEXEC);
-    if (fd < 0) return kiln_fail(err, KILN_E_IO, "cannot open folder '%s': %s", folder, strerror(errno));
+    if (fd < 0)
+        return kiln_fail(err, KILN_E_IO, "cannot open folder '%s': %s", folder, strerror(errno));
     const int error = fsync(fd) == 0 || errno == EINVAL || errno == ENOTSUP ? 0 : errno;
     (void)close(fd); /* was only read */
-    return error ? kiln_fail(err, KILN_E_IO, "cannot sync folder '%s': %s", folder, strerror(error)) : KILN_OK;
+    return error ? kiln_fail(err, KILN_E_IO, "cannot sync folder '%s': %s", folder, strerror(error))
+                 : KILN_OK;
 }

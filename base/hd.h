@@ -1,4 +1,5 @@
-/* hd -- qualifiers of arithmetic that is compiled twice: as C for the CPU sibling and as CUDA C++ for the device. */
+/* hd -- qualifiers of arithmetic that is compiled twice: as C for the CPU sibling and as CUDA C++
+ * for the device. */
 #ifndef KILN_BASE_HD_H
 #define KILN_BASE_HD_H
 

@@ -1,7 +1,8 @@
 /* isa -- what this processor can do beyond what every one of its architecture can.
  *
- * NAME_avx2.c is a file for x86-64 alone, where the CPU files of kernels are compiled twice (kernels/exec.h). Elsewhere the
- * Makefile takes NAME_no_avx2.c in its place. Both give the same bits. */
+ * NAME_avx2.c is a file for x86-64 alone, where the CPU files of kernels are compiled twice
+ * (kernels/exec.h). Elsewhere the Makefile takes NAME_no_avx2.c in its place. Both give the same
+ * bits. */
 #ifndef KILN_BASE_ISA_H
 #define KILN_BASE_ISA_H
 

@@ -1,9 +1,10 @@
 /* leftovers -- NAME.tmp.kiln-HOST-PID of processes that were killed while they wrote NAME.
  *
- * Folders such as /tmp are shared with other programs, users and hosts, and .tmp.PID is a name that others make, too. So a leftover
- * is known by a mark of ours. It has a hash of the host's name, its boot and the PID namespace, as the number of a process means
- * something only there: containers and virtual machines share names of hosts. A leftover must be of our own user, too. A file is
- * kept when some process has its number: better one that stays than one lost under its writer. */
+ * Folders such as /tmp are shared with other programs, users and hosts, and .tmp.PID is a name that
+ * others make, too. So a leftover is known by a mark of ours. It has a hash of the host's name, its
+ * boot and the PID namespace, as the number of a process means something only there: containers and
+ * virtual machines share names of hosts. A leftover must be of our own user, too. A file is kept
+ * when some process has its number: better one that stays than one lost under its writer. */
 #include "base/file.h"
 
 #include <dirent.h>
@@ -42,8 +43,9 @@ static bool read_process_space(char boot[64], uint64_t *space)
     return true;
 }
 
-/* ".tmp.kiln-HOST-", HOST a hash of the host's name, the boot and the PID namespace. False where one of
- * these is not known: then a process of that number may run elsewhere, and nothing may be removed. */
+/* ".tmp.kiln-HOST-", HOST a hash of the host's name, the boot and the PID namespace. False where
+ * one of these is not known: then a process of that number may run elsewhere, and nothing may be
+ * removed. */
 static bool write_mark(char out[MARK_TEXT])
 {
     char host[256] = "", boot[64] = "";
@@ -59,7 +61,8 @@ static bool write_mark(char out[MARK_TEXT])
 /* Of a name, before the mark. File systems take names of 255 bytes, some that encrypt them 143. */
 enum { STEM_MAX = 100 };
 
-/* A name of up to STEM_MAX bytes for `name`, with its suffix, by which leftovers are known, and no half character at the cut. */
+/* A name of up to STEM_MAX bytes for `name`, with its suffix, by which leftovers are known, and no
+ * half character at the cut. */
 static void shorten(const char *name, char out[STEM_MAX + 1])
 {
     const char *suffix = kiln_path_suffix(name);
@@ -72,14 +75,16 @@ static void shorten(const char *name, char out[STEM_MAX + 1])
 }
 
 /* PATH with the mark and PID, or PID-N for N > 0. */
-static kiln_status name_temporary(const char *path, unsigned n, char out[KILN_PATH_MAX], kiln_error *err)
+static kiln_status name_temporary(const char *path, unsigned n, char out[KILN_PATH_MAX],
+                                  kiln_error *err)
 {
     char stem[STEM_MAX + 1], mark[MARK_TEXT], number[16] = "";
     const char *const base = kiln_path_base(path);
     shorten(base, stem);
     (void)write_mark(mark); /* any mark will do for a name */
     if (n > 0) (void)snprintf(number, sizeof number, "-%u", n);
-    if (snprintf(out, KILN_PATH_MAX, "%.*s%s%s%ld%s", (int)(base - path), path, stem, mark, (long)getpid(), number) < KILN_PATH_MAX)
+    if (snprintf(out, KILN_PATH_MAX, "%.*s%s%s%ld%s", (int)(base - path), path, stem, mark,
+                 (long)getpid(), number) < KILN_PATH_MAX)
         return KILN_OK;
     return kiln_fail(err, KILN_E_USAGE, "the path '%.60s...' is too long", path);
 }
@@ -106,7 +111,8 @@ kiln_status kiln_temporary_path(const char *path, char out[KILN_PATH_MAX], kiln_
     return kiln_file_write_failed(path, EEXIST, err);
 }
 
-kiln_status kiln_temporary_create(const char *path, char out[KILN_PATH_MAX], int *fd, kiln_error *err)
+kiln_status kiln_temporary_create(const char *path, char out[KILN_PATH_MAX], int *fd,
+                                  kiln_error *err)
 {
     *fd = -1;
     KILN_TRY(check_name(path, err));
@@ -123,7 +129,8 @@ bool kiln_process_ended(long pid)
 {
     char path[64], text[512];
     if (kill((pid_t)pid, 0) != 0) return errno == ESRCH; /* EPERM: somebody else's, and there */
-    /* proc(5): "PID (NAME) STATE ...", where the name may hold anything. Z: it ended, and its parent has not asked how yet. */
+    /* proc(5): "PID (NAME) STATE ...", where the name may hold anything. Z: it ended, and its
+     * parent has not asked how yet. */
     (void)snprintf(path, sizeof path, "/proc/%ld/stat", pid);
     FILE *f = fopen(path, "re");
     if (!f) return false;
@@ -141,7 +148,8 @@ static bool is_gone(const char *digits)
     char *end;
     const size_t n = strspn(digits, decimal);
     const char *const rest = digits + n + (digits[n] == '-');
-    if (n == 0 || strspn(rest, decimal) != strlen(rest) || (digits[n] == '-' && !*rest)) return false;
+    if (n == 0 || strspn(rest, decimal) != strlen(rest) || (digits[n] == '-' && !*rest))
+        return false;
     errno = 0;
     const long pid = strtol(digits, &end, 10);
     return errno == 0 && pid > 0 && kiln_process_ended(pid);
@@ -159,7 +167,9 @@ static bool is_leftover(const char *name, const char *suffix, const char *mark)
 {
     const char *at = strstr(name, mark);
     const size_t n = strlen(suffix);
-    if (!at || (size_t)(at - name) <= n || at[-(ptrdiff_t)n - 1] != '.' || strncmp(at - n, suffix, n) != 0) return false;
+    if (!at || (size_t)(at - name) <= n || at[-(ptrdiff_t)n - 1] != '.' ||
+        strncmp(at - n, suffix, n) != 0)
+        return false;
     return is_gone(at + strlen(mark));
 }
 
@@ -183,8 +193,10 @@ void kiln_leftovers_drop(const char *path)
     DIR *d = opendir(length ? folder : ".");
     if (!d) return; /* not there yet */
     for (const struct dirent *e = readdir(d); e; e = readdir(d))
-        if ((*suffix ? is_leftover(e->d_name, suffix, mark) : is_leftover_of(e->d_name, stem, mark)) &&
-            kiln_path_join(name, sizeof name, length ? folder : ".", e->d_name, NULL) == KILN_OK && is_own(name, S_IFREG))
+        if ((*suffix ? is_leftover(e->d_name, suffix, mark)
+                     : is_leftover_of(e->d_name, stem, mark)) &&
+            kiln_path_join(name, sizeof name, length ? folder : ".", e->d_name, NULL) == KILN_OK &&
+            is_own(name, S_IFREG))
             (void)unlink(name); /* one that stays does no harm */
     (void)closedir(d);
 }
@@ -213,7 +225,9 @@ void kiln_leftover_folders_drop(const char *path)
     if (!d) return; /* not there yet */
     for (const struct dirent *e = readdir(d); e; e = readdir(d))
         if (is_leftover_of(e->d_name, stem, mark) &&
-            kiln_path_join(folder, sizeof folder, *parent ? parent : ".", e->d_name, NULL) == KILN_OK && is_own(folder, S_IFDIR))
+            kiln_path_join(folder, sizeof folder, *parent ? parent : ".", e->d_name, NULL) ==
+                KILN_OK &&
+            is_own(folder, S_IFDIR))
             kiln_folder_drop(folder);
     (void)closedir(d);
 }

@@ -1,5 +1,6 @@
-/* log -- stderr, at one verbosity for the whole process: main sets it before any thread starts, after that it is
- * only read. A line is written by one call, so that lines of several threads do not mix. */
+/* log -- stderr, at one verbosity for the whole process: main sets it before any thread starts,
+ * after that it is only read. A line is written by one call, so that lines of several threads do
+ * not mix. */
 #include "base/log.h"
 
 #include "base/quote.h"
@@ -27,8 +28,9 @@ void kiln_log_init(const char *name, kiln_log_level verbosity)
 
 kiln_log_level kiln_log_get(void) { return level; }
 
-/* If a message cannot be written to stderr, there is no other place to report that: results of these writes are dropped on purpose.
- * A message is one line in a file or a pipe, where programs look for it; on a terminal it is wrapped. */
+/* If a message cannot be written to stderr, there is no other place to report that: results of
+ * these writes are dropped on purpose. A message is one line in a file or a pipe, where programs
+ * look for it; on a terminal it is wrapped. */
 static void write_line(const char *name, const char *prefix, const char *text)
 {
     char quoted[4 * TEXT], whole[4 * TEXT + 256];
@@ -44,7 +46,10 @@ static void KILN_PRINTF(2, 0) line(const char *prefix, const char *fmt, va_list 
     if (vsnprintf(text, sizeof text, fmt, ap) >= 0) write_line(program, prefix, text);
 }
 
-void kiln_tell_error(const char *name, const char *prefix, const kiln_error *err) { write_line(name, prefix, err->msg); }
+void kiln_tell_error(const char *name, const char *prefix, const kiln_error *err)
+{
+    write_line(name, prefix, err->msg);
+}
 
 void kiln_warn(const char *fmt, ...)
 {
@@ -115,14 +120,20 @@ static void draw_bar(char bar[BAR + 1], size_t width, double part)
     bar[width] = '\0';
 }
 
-/* On a terminal. What is beside the bar leaves it as much of 80 columns as it needs, and more than nothing. */
+/* On a terminal. What is beside the bar leaves it as much of 80 columns as it needs, and more than
+ * nothing. */
 static void show_whole_bar(const char *what, double part, const char *left)
 {
     char bar[BAR + 1], head[320], tail[80];
-    (void)snprintf(head, sizeof head, "%.20s %u of %u: %s ", within->part_name, within->part, within->parts, what);
+    (void)snprintf(head, sizeof head, "%.20s %u of %u: %s ", within->part_name, within->part,
+                   within->parts, what);
     (void)snprintf(tail, sizeof tail, " %3.0f%%%s", part * 100, left);
     const size_t used = strlen(head) + strlen(tail) + 2; /* and the brackets */
-    draw_bar(bar, used + BAR < COLUMNS ? BAR : used + BAR_LEAST < COLUMNS ? COLUMNS - 1 - used : BAR_LEAST, part);
+    draw_bar(bar,
+             used + BAR < COLUMNS         ? BAR
+             : used + BAR_LEAST < COLUMNS ? COLUMNS - 1 - used
+                                          : BAR_LEAST,
+             part);
     (void)fprintf(stderr, "\r\033[K%s[%s]%s", head, bar, tail);
     (void)fflush(stderr);
 }
@@ -141,17 +152,20 @@ static void show(kiln_progress *p, uint64_t now)
     }
     if (within) {
         whole_text(p, now, left);
-        (void)snprintf(of, sizeof of, "; %.20s %u of %u", within->part_name, within->part, within->parts);
+        (void)snprintf(of, sizeof of, "; %.20s %u of %u", within->part_name, within->part,
+                       within->parts);
     }
     if (p->on_terminal && within) {
         show_whole_bar(what, part, left);
     } else if (p->on_terminal) {
         draw_bar(bar, BAR, part);
-        (void)fprintf(stderr, "\r\033[K%s [%s] %3.0f%%, %s %s/s%s", what, bar, part * 100, rate_text, p->unit, eta);
+        (void)fprintf(stderr, "\r\033[K%s [%s] %3.0f%%, %s %s/s%s", what, bar, part * 100,
+                      rate_text, p->unit, eta);
         (void)fflush(stderr);
     } else {
-        (void)fprintf(stderr, "%s: %s: %llu of %llu %s, %s/s%s%s%s\n", program, what, (unsigned long long)p->done,
-                      (unsigned long long)p->total, p->unit, rate_text, eta, of, left);
+        (void)fprintf(stderr, "%s: %s: %llu of %llu %s, %s/s%s%s%s\n", program, what,
+                      (unsigned long long)p->done, (unsigned long long)p->total, p->unit, rate_text,
+                      eta, of, left);
     }
     p->shown = 1;
     p->last_ns = told_ns = now;
@@ -166,8 +180,14 @@ void kiln_progress_within(const kiln_progress_whole *w)
 void kiln_progress_start(kiln_progress *p, const char *what, const char *unit, uint64_t total)
 {
     uint64_t now = kiln_now_ns();
-    *p = (kiln_progress){.what = what, .unit = unit, .total = total, .start_ns = now, .last_ns = now, .on_terminal = isatty(2)};
-    if (within && !p->on_terminal) p->last_ns = told_ns; /* many short parts must not keep silent for long */
+    *p = (kiln_progress){.what = what,
+                         .unit = unit,
+                         .total = total,
+                         .start_ns = now,
+                         .last_ns = now,
+                         .on_terminal = isatty(2)};
+    /* many short parts must not keep silent for long */
+    if (within && !p->on_terminal) p->last_ns = told_ns;
 }
 
 void kiln_progress_add(kiln_progress *p, uint64_t n)
@@ -182,7 +202,8 @@ void kiln_progress_add(kiln_progress *p, uint64_t n)
 void kiln_progress_stop(kiln_progress *p)
 {
     if (p->shown && p->on_terminal) {
-        (void)fputs("\r\033[K", stderr); /* what is done needs no bar; the stage says what came of it */
+        /* what is done needs no bar; the stage says what came of it */
+        (void)fputs("\r\033[K", stderr);
         (void)fflush(stderr);
     }
     p->shown = 0;

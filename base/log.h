@@ -1,6 +1,6 @@
 /* log -- writes notes, warnings and progress to stderr. stdout is for data and never written here.
- * The verbosity is process-wide; main sets it once, before any thread starts. Each message is one line, quoted (quote.h);
- * on a terminal it is wrapped at blanks to 80 columns. */
+ * The verbosity is process-wide; main sets it once, before any thread starts. Each message is one
+ * line, quoted (quote.h); on a terminal it is wrapped at blanks to 80 columns. */
 #ifndef KILN_BASE_LOG_H
 #define KILN_BASE_LOG_H
 
@@ -13,7 +13,8 @@ KILN_C_BEGIN
 
 typedef enum { KILN_LOG_QUIET = 0, KILN_LOG_NORMAL = 1, KILN_LOG_VERBOSE = 2 } kiln_log_level;
 
-void kiln_log_init(const char *program, kiln_log_level level); /* program must stay valid: use a literal */
+/* program must stay valid: use a literal */
+void kiln_log_init(const char *program, kiln_log_level level);
 kiln_log_level kiln_log_get(void);
 void kiln_warn(const char *fmt, ...) KILN_PRINTF(1, 2); /* "kiln-knn: warning: ..." unless quiet */
 void kiln_say(const char *fmt, ...) KILN_PRINTF(1, 2);  /* "kiln-knn: ..." unless quiet */
@@ -31,7 +32,8 @@ typedef struct {
     int on_terminal, shown;
 } kiln_progress;
 void kiln_progress_start(kiln_progress *p, const char *what, const char *unit, uint64_t total);
-void kiln_progress_add(kiln_progress *p, uint64_t n); /* of one that is {0}, not started: shows nothing */
+/* of one that is {0}, not started: shows nothing */
+void kiln_progress_add(kiln_progress *p, uint64_t n);
 void kiln_progress_stop(kiln_progress *p);
 
 /* A longer work of which this process does one part, such as a stage of a bake. From now on each
@@ -44,14 +46,16 @@ typedef struct {
     double (*seconds_left)(void *context, const kiln_progress *p, uint64_t now_ns);
     void *context;
 } kiln_progress_whole;
-void kiln_progress_within(const kiln_progress_whole *whole); /* borrowed until the next call; NULL: no whole */
-/* Writes a time for people, such as "3 s", "45 s", "2 min", "3 h 20 min": the longer, the rounder. Less than a second counts as
- * one. */
+/* borrowed until the next call; NULL: no whole */
+void kiln_progress_within(const kiln_progress_whole *whole);
+/* Writes a time for people, such as "3 s", "45 s", "2 min", "3 h 20 min": the longer, the rounder.
+ * Less than a second counts as one. */
 void kiln_duration_text(double seconds, char out[32]);
 
-uint64_t kiln_now_ns(void);   /* monotonic */
-int64_t kiln_wall_ns(void);   /* since 1970 */
-uint64_t kiln_peak_rss(void); /* bytes, of this process so far or since the last kiln_peak_rss_forget */
+uint64_t kiln_now_ns(void); /* monotonic */
+int64_t kiln_wall_ns(void); /* since 1970 */
+/* bytes, of this process so far or since the last kiln_peak_rss_forget */
+uint64_t kiln_peak_rss(void);
 void kiln_peak_rss_forget(void);
 
 KILN_C_END

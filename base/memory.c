@@ -22,7 +22,8 @@ void kiln_memory_use_large_pages(void *data, size_t bytes)
 {
 #ifdef MADV_HUGEPAGE
     enum { PAGE = 4096, LEAST = 4 << 20 };
-    const uintptr_t first = (uintptr_t)data / PAGE * PAGE, end = ((uintptr_t)data + bytes + PAGE - 1) / PAGE * PAGE;
+    const uintptr_t first = (uintptr_t)data / PAGE * PAGE,
+                    end = ((uintptr_t)data + bytes + PAGE - 1) / PAGE * PAGE;
     if (bytes < LEAST) return;
     const int before = errno;
     (void)madvise((void *)first, end - first, MADV_HUGEPAGE);
@@ -33,15 +34,19 @@ void kiln_memory_use_large_pages(void *data, size_t bytes)
 }
 
 /* *rounded: what was allocated, a multiple of ALIGNMENT. */
-static kiln_status allocate_aligned(void **out, uint64_t count, size_t elem, const char *what, size_t *rounded, kiln_error *err)
+static kiln_status allocate_aligned(void **out, uint64_t count, size_t elem, const char *what,
+                                    size_t *rounded, kiln_error *err)
 {
     uint64_t bytes;
     *out = NULL;
     if (!kiln_mul(count, elem, &bytes) || bytes > (uint64_t)PTRDIFF_MAX - ALIGNMENT)
-        return kiln_fail(err, KILN_E_NOMEM, "out of memory for %s: %llu times %zu bytes", what, (unsigned long long)count, elem);
+        return kiln_fail(err, KILN_E_NOMEM, "out of memory for %s: %llu times %zu bytes", what,
+                         (unsigned long long)count, elem);
     *rounded = kiln_div_up(bytes ? bytes : 1, ALIGNMENT) * ALIGNMENT;
     *out = aligned_alloc(ALIGNMENT, *rounded);
-    if (!*out) return kiln_fail(err, KILN_E_NOMEM, "out of memory for %s: %llu bytes", what, (unsigned long long)bytes);
+    if (!*out)
+        return kiln_fail(err, KILN_E_NOMEM, "out of memory for %s: %llu bytes", what,
+                         (unsigned long long)bytes);
     kiln_memory_use_large_pages(*out, *rounded);
     return KILN_OK;
 }
@@ -55,7 +60,8 @@ kiln_status kiln_alloc(void **out, uint64_t count, size_t elem, const char *what
     return KILN_OK;
 }
 
-kiln_status kiln_alloc_unset(void **out, uint64_t count, size_t elem, const char *what, kiln_error *err)
+kiln_status kiln_alloc_unset(void **out, uint64_t count, size_t elem, const char *what,
+                             kiln_error *err)
 {
     size_t bytes;
     return allocate_aligned(out, count, elem, what, &bytes, err);
@@ -81,7 +87,8 @@ void kiln_memory_populate(void *data, size_t bytes)
     unsigned char *const first = (unsigned char *)((uintptr_t)data / PAGE * PAGE + PAGE);
     if (bytes < LEAST) return;
     const int before = errno;
-    (void)madvise(first, (bytes - (size_t)(first - (unsigned char *)data)) / PAGE * PAGE, MADV_POPULATE_WRITE);
+    (void)madvise(first, (bytes - (size_t)(first - (unsigned char *)data)) / PAGE * PAGE,
+                  MADV_POPULATE_WRITE);
     errno = before; /* what fails leaves pages to be made when they are written */
 #else
     (void)data, (void)bytes;
@@ -114,8 +121,9 @@ void kiln_memory_tidy(uint64_t share)
 #endif
 }
 
-/* Measured with blobs of 11 MB, which are taken with a second array of that size and freed at once: without this, half of all page
- * faults of kiln-chunk and a fifth of its system time. glibc allows no threshold above 32 MiB. */
+/* Measured with blobs of 11 MB, which are taken with a second array of that size and freed at once:
+ * without this, half of all page faults of kiln-chunk and a fifth of its system time. glibc allows
+ * no threshold above 32 MiB. */
 void kiln_memory_keep(uint64_t bytes)
 {
 #ifdef __GLIBC__
@@ -140,11 +148,13 @@ static kiln_status reserve(kiln_buffer *b, size_t bytes, kiln_error *err)
     if (bytes <= b->capacity - b->size) return KILN_OK;
     uint64_t need;
     if (!kiln_add(b->size, bytes, &need) || need > PTRDIFF_MAX / 2)
-        return kiln_fail(err, KILN_E_NOMEM, "out of memory for a buffer of %zu and %zu bytes more", b->size, bytes);
+        return kiln_fail(err, KILN_E_NOMEM, "out of memory for a buffer of %zu and %zu bytes more",
+                         b->size, bytes);
     size_t capacity = b->capacity ? b->capacity : 256;
     while (capacity < need) capacity *= 2;
     unsigned char *data = realloc(b->data, capacity);
-    if (!data) return kiln_fail(err, KILN_E_NOMEM, "out of memory for a buffer of %zu bytes", capacity);
+    if (!data)
+        return kiln_fail(err, KILN_E_NOMEM, "out of memory for a buffer of %zu bytes", capacity);
     b->data = data;
     b->capacity = capacity;
     return KILN_OK;

@@ -1,5 +1,6 @@
-/* option_value -- one value: text to storage with every check, storage back to its canonical text. The two are
- * inverse to each other, because the text is what the manifest stores, what unit keys hash and what workers get. */
+/* option_value -- one value: text to storage with every check, storage back to its canonical text.
+ * The two are inverse to each other, because the text is what the manifest stores, what unit keys
+ * hash and what workers get. */
 #include "base/option_internal.h"
 #include "base/checked.h"
 #include "base/file.h"
@@ -9,7 +10,8 @@
 #include <stdlib.h>
 #include <string.h>
 
-/* Ends of "lo..hi" or "lo..hi|off|auto" as text; either may be empty. False where there is no range. */
+/* Ends of "lo..hi" or "lo..hi|off|auto" as text; either may be empty. False where there is no
+ * range. */
 static bool split_range(const char *range, char lo[32], char hi[32])
 {
     const char *dots = range ? strstr(range, "..") : NULL;
@@ -41,7 +43,8 @@ const char *kiln_opt_bounds(const kiln_opt *o, char *buf, size_t size)
     char lo[32], hi[32];
     const char *words = other_words(o);
     buf[0] = '\0';
-    if (o->kind == KILN_OPT_ENUM || o->kind == KILN_OPT_TEXT || !split_range(o->range, lo, hi)) return buf;
+    if (o->kind == KILN_OPT_ENUM || o->kind == KILN_OPT_TEXT || !split_range(o->range, lo, hi))
+        return buf;
     if (lo[0] && hi[0])
         (void)snprintf(buf, size, "%s to %s%s", lo, hi, words);
     else if (lo[0] || hi[0])
@@ -71,14 +74,15 @@ const char *kiln_opt_takes(const kiln_opt *o, char *buf, size_t size)
     if (!bounds[0])
         (void)snprintf(buf, size, "%s%s", what, other_words(o));
     else
-        (void)snprintf(buf, size, "%s%s %s %s", what, o->kind == KILN_OPT_F64X3 ? ", each" : "", bounds[0] == 'a' ? "of" : "from",
-                       bounds);
+        (void)snprintf(buf, size, "%s%s %s %s", what, o->kind == KILN_OPT_F64X3 ? ", each" : "",
+                       bounds[0] == 'a' ? "of" : "from", bounds);
     return buf;
 }
 
 static bool parse_whole(const char *text, uint64_t *out)
 {
-    if (!text[0] || text[strspn(text, "0123456789")]) return false; /* strtoull would take blanks and signs */
+    /* strtoull would take blanks and signs */
+    if (!text[0] || text[strspn(text, "0123456789")]) return false;
     errno = 0;
     *out = strtoull(text, NULL, 10);
     return errno == 0;
@@ -89,7 +93,8 @@ static bool parse_real(const char *text, size_t length, double *out)
     char copy[64], *end;
     if (length == 0 || length >= sizeof copy) return false;
     (void)snprintf(copy, sizeof copy, "%.*s", (int)length, text);
-    if (copy[strspn(copy, "0123456789.eE+-")]) return false; /* strtod would take blanks, hex, inf and nan */
+    /* strtod would take blanks, hex, inf and nan */
+    if (copy[strspn(copy, "0123456789.eE+-")]) return false;
     *out = strtod(copy, &end);
     return !*end && isfinite(*out);
 }
@@ -166,7 +171,8 @@ static bool set_triple(const kiln_opt *o, const char *text)
 
 static bool set_bool(const kiln_opt *o, const char *text)
 {
-    static const char *const words[][2] = {{"no", "yes"}, {"0", "1"}, {"false", "true"}, {"off", "on"}};
+    static const char *const words[][2] = {
+        {"no", "yes"}, {"0", "1"}, {"false", "true"}, {"off", "on"}};
     for (size_t i = 0; i < sizeof words / sizeof *words; i++)
         for (int v = 0; v < 2; v++)
             if (!strcmp(text, words[i][v])) {
@@ -192,7 +198,7 @@ static bool set_choice(const kiln_opt *o, const char *text)
     return false;
 }
 
-/* ---- lists --------------------------------------------------------------------------------------------------------- */
+/* ---- lists ----------------------------------------------------------------------------------- */
 
 bool kiln_opt_list_next(const char **at, char *item, size_t size)
 {
@@ -222,7 +228,8 @@ static kiln_status keep_list(const kiln_opt *o, kiln_buffer *text, kiln_error *e
 {
     KILN_TRY(kiln_buffer_put(text, "", 1, err));
     if (text->size > KILN_OPT_TEXT_MAX)
-        return kiln_fail(err, KILN_E_USAGE, "the values of --%s together are longer than %d bytes", o->name, KILN_OPT_TEXT_MAX - 1);
+        return kiln_fail(err, KILN_E_USAGE, "the values of --%s together are longer than %d bytes",
+                         o->name, KILN_OPT_TEXT_MAX - 1);
     return kiln_opt_keep((const char *)text->data, false, o->where, err);
 }
 
@@ -264,7 +271,7 @@ done:
     return st;
 }
 
-/* ---- a text of words ---------------------------------------------------------------------------------------------------- */
+/* ---- a text of words ------------------------------------------------------------------------- */
 
 bool kiln_opt_is_choice(const char *range, const char *word, size_t length)
 {
@@ -287,7 +294,7 @@ static bool all_are_choices(const kiln_opt *o, const char *text)
     return true;
 }
 
-/* ---- any kind ------------------------------------------------------------------------------------------------------- */
+/* ---- any kind -------------------------------------------------------------------------------- */
 
 kiln_status kiln_opt_value_set(const kiln_opt *o, const char *text, kiln_error *err)
 {
@@ -295,7 +302,8 @@ kiln_status kiln_opt_value_set(const kiln_opt *o, const char *text, kiln_error *
     bool good = false;
     if (o->kind == KILN_OPT_LIST) return set_list(o, text, err);
     if (strlen(text) >= KILN_PATH_MAX)
-        return kiln_fail(err, KILN_E_USAGE, "the value of --%s is longer than %d bytes", o->name, KILN_PATH_MAX - 1);
+        return kiln_fail(err, KILN_E_USAGE, "the value of --%s is longer than %d bytes", o->name,
+                         KILN_PATH_MAX - 1);
     switch (o->kind) {
     case KILN_OPT_BOOL:
         good = set_bool(o, text);
@@ -326,7 +334,8 @@ kiln_status kiln_opt_value_set(const kiln_opt *o, const char *text, kiln_error *
         break;
     }
     if (good) return KILN_OK;
-    return kiln_fail(err, KILN_E_USAGE, "--%s takes %s, not '%.80s'", o->name, kiln_opt_takes(o, takes, sizeof takes), text);
+    return kiln_fail(err, KILN_E_USAGE, "--%s takes %s, not '%.80s'", o->name,
+                     kiln_opt_takes(o, takes, sizeof takes), text);
 }
 
 void kiln_opt_value_none(const kiln_opt *o)
@@ -413,7 +422,8 @@ static bool is_none(const kiln_opt *o)
     case KILN_OPT_F64X3:
         return isnan(*(const double *)o->where);
     case KILN_OPT_SIZE:
-        return ((const kiln_size *)o->where)->percent < 0 && ((const kiln_size *)o->where)->bytes == 0;
+        return ((const kiln_size *)o->where)->percent < 0 &&
+               ((const kiln_size *)o->where)->bytes == 0;
     default:
         return false;
     }
@@ -461,9 +471,10 @@ const char *kiln_opt_text(const kiln_opt *o, char *buf, size_t size)
     return buf;
 }
 
-/* ---- sizes ------------------------------------------------------------------------------------------------------- */
+/* ---- sizes ----------------------------------------------------------------------------------- */
 
-/* "", "B", "K", "KB", "KiB", ... to a power of 1024, as ls and free read them; -1 for anything else. */
+/* "", "B", "K", "KB", "KiB", ... to a power of 1024, as ls and free read them; -1 for anything
+ * else. */
 static int unit_power(const char *unit)
 {
     static const char letters[] = "KMGT";
@@ -471,7 +482,8 @@ static int unit_power(const char *unit)
     char first = unit[0] >= 'a' ? (char)(unit[0] - 'a' + 'A') : unit[0];
     const char *at = strchr(letters, first);
     if (!at) return -1;
-    return !unit[1] || !strcmp(unit + 1, "B") || !strcmp(unit + 1, "iB") ? (int)(at - letters) + 1 : -1;
+    return !unit[1] || !strcmp(unit + 1, "B") || !strcmp(unit + 1, "iB") ? (int)(at - letters) + 1
+                                                                         : -1;
 }
 
 kiln_status kiln_size_parse(const char *text, kiln_size *out, kiln_error *err)

@@ -7,8 +7,8 @@
 
 KILN_C_BEGIN
 
-/* The absolute path without links, also if the program was started by another name. Safe from any thread.
- * KILN_E_IO: /proc is not there, or the path is longer than KILN_PATH_MAX - 1. */
+/* The absolute path without links, also if the program was started by another name. Safe from any
+ * thread. KILN_E_IO: /proc is not there, or the path is longer than KILN_PATH_MAX - 1. */
 kiln_status kiln_own_program(char out[KILN_PATH_MAX], kiln_error *err) KILN_MUST_CHECK;
 /* The folder in which it lies. */
 kiln_status kiln_own_folder(char out[KILN_PATH_MAX], kiln_error *err) KILN_MUST_CHECK;

@@ -4,14 +4,17 @@
 #include <stdio.h>
 #include <string.h>
 
-kiln_status kiln_path_join(char *out, size_t size, const char *dir, const char *name, kiln_error *err)
+kiln_status kiln_path_join(char *out, size_t size, const char *dir, const char *name,
+                           kiln_error *err)
 {
     size_t length = strlen(dir);
     bool alone = name[0] == '/' || length == 0;
     const char *slash = alone || dir[length - 1] == '/' ? "" : "/";
     int n = snprintf(out, size, "%s%s%s", alone ? "" : dir, slash, name);
     if (n < 0 || (size_t)n >= size)
-        return kiln_fail(err, KILN_E_INPUT, "the path '%.60s...' and '%.60s...' is longer than %zu bytes", dir, name, size - 1);
+        return kiln_fail(err, KILN_E_INPUT,
+                         "the path '%.60s...' and '%.60s...' is longer than %zu bytes", dir, name,
+                         size - 1);
     return KILN_OK;
 }
 
@@ -70,7 +73,12 @@ bool kiln_relative_is_safe(const char *name, const char **why)
 size_t kiln_utf8_sequence(const unsigned char *s, size_t n)
 {
     unsigned char lead = s[0];
-    size_t length = lead < 0x80 ? 1 : lead < 0xc2 ? 0 : lead < 0xe0 ? 2 : lead < 0xf0 ? 3 : lead < 0xf5 ? 4 : 0;
+    size_t length = lead < 0x80   ? 1
+                    : lead < 0xc2 ? 0
+                    : lead < 0xe0 ? 2
+                    : lead < 0xf0 ? 3
+                    : lead < 0xf5 ? 4
+                                  : 0;
     if (length == 0 || length > n) return 0;
     for (size_t i = 1; i < length; i++)
         if ((s[i] & 0xc0) != 0x80) return 0;

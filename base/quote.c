@@ -1,5 +1,5 @@
-/* quote -- see the header. One scanner names the next piece of a text and whether it may be shown; the two writers
- * differ in how they write a piece that may not. */
+/* quote -- see the header. One scanner names the next piece of a text and whether it may be shown;
+ * the two writers differ in how they write a piece that may not. */
 #include "base/quote.h"
 
 #include "base/file.h"
@@ -45,7 +45,10 @@ static piece next_piece(const unsigned char *s, size_t n)
 
 static void write_escape(piece p, char out[ESCAPE])
 {
-    const char *known = p.code == '\n' ? "\\n" : p.code == '\r' ? "\\r" : p.code == '\t' ? "\\t" : NULL;
+    const char *known = p.code == '\n'   ? "\\n"
+                        : p.code == '\r' ? "\\r"
+                        : p.code == '\t' ? "\\t"
+                                         : NULL;
     if (known)
         (void)snprintf(out, ESCAPE, "%s", known);
     else if (p.is_utf8 && p.code >= 0x80)
@@ -77,7 +80,7 @@ void kiln_quote(char *out, size_t size, const char *text)
     out[at] = '\0';
 }
 
-/* ---- columns ------------------------------------------------------------------------------------------------------------ */
+/* ---- columns --------------------------------------------------------------------------------- */
 /* A byte that continues a character takes no column. */
 static bool takes_column(char byte) { return ((unsigned char)byte & 0xC0) != 0x80; }
 
@@ -115,7 +118,8 @@ void kiln_quote_fit(char *out, size_t size, const char *text, unsigned columns)
     width = columns_of(out);
     if (width > columns) {
         const char *tail = out;
-        for (size_t drop = width - columns + sizeof cut - 1; drop > 0 || !takes_column(*tail); tail++)
+        for (size_t drop = width - columns + sizeof cut - 1; drop > 0 || !takes_column(*tail);
+             tail++)
             if (takes_column(*tail)) drop -= drop > 0;
         memmove(out + sizeof cut - 1, tail, strlen(tail) + 1);
         memcpy(out, cut, sizeof cut - 1);
@@ -127,7 +131,7 @@ void kiln_quote_fit(char *out, size_t size, const char *text, unsigned columns)
     }
 }
 
-/* ---- stdout ------------------------------------------------------------------------------------------------------------- */
+/* ---- stdout ---------------------------------------------------------------------------------- */
 /* What fwrite cannot write, ferror remembers until the end of main. */
 static void put_quoted(const char *text)
 {
@@ -136,7 +140,8 @@ static void put_quoted(const char *text)
     for (size_t n = strlen(text); n;) {
         const piece p = next_piece(s, n);
         if (!p.plain) write_escape(p, escape);
-        (void)fwrite(p.plain ? (const char *)s : escape, 1, p.plain ? p.bytes : strlen(escape), stdout);
+        (void)fwrite(p.plain ? (const char *)s : escape, 1, p.plain ? p.bytes : strlen(escape),
+                     stdout);
         s += p.bytes;
         n -= p.bytes;
     }
@@ -150,7 +155,8 @@ static void KILN_PRINTF(1, 0) print_part(const char *fmt, va_list args)
     const int n = vsnprintf(few, sizeof few, fmt, args);
     if (n >= (int)sizeof few) {
         char *many = malloc((size_t)n + 1);
-        if (many && vsnprintf(many, (size_t)n + 1, fmt, again) == n) text = many; /* no memory: cut */
+        /* no memory: cut */
+        if (many && vsnprintf(many, (size_t)n + 1, fmt, again) == n) text = many;
         put_quoted(text);
         free(many);
     } else if (n >= 0) {

@@ -1,4 +1,5 @@
-/* status -- the sentence of an error travels up in a fixed buffer, so that it works when memory is gone. */
+/* status -- the sentence of an error travels up in a fixed buffer, so that it works when memory is
+ * gone. */
 #include "base/status.h"
 
 #include <stdarg.h>
@@ -18,7 +19,8 @@ static const struct {
 };
 
 /* file: where to say that it was made, or NULL */
-static kiln_status fail_with(const char *file, int line, kiln_error *err, kiln_status status, const char *fmt, va_list ap)
+static kiln_status fail_with(const char *file, int line, kiln_error *err, kiln_status status,
+                             const char *fmt, va_list ap)
 {
     char text[sizeof err->msg]; /* the arguments may point into err->msg */
     if (!err) return status;
@@ -39,7 +41,8 @@ kiln_status kiln_fail(kiln_error *err, kiln_status status, const char *fmt, ...)
     return status;
 }
 
-kiln_status kiln_fail_at(const char *file, int line, kiln_error *err, kiln_status status, const char *fmt, ...)
+kiln_status kiln_fail_at(const char *file, int line, kiln_error *err, kiln_status status,
+                         const char *fmt, ...)
 {
     const char *says = getenv("KILN_WHERE");
     va_list ap;
@@ -72,5 +75,7 @@ void kiln_exit_text(int code, char *out, size_t size)
     size_t at = 0;
     if (size) out[0] = '\0';
     for (size_t i = 0; i < sizeof statuses / sizeof *statuses && at < size; i++)
-        if (statuses[i].code == code) at += (size_t)snprintf(out + at, size - at, "%s%s", at ? ", or " : "", statuses[i].text);
+        if (statuses[i].code == code)
+            at +=
+                (size_t)snprintf(out + at, size - at, "%s%s", at ? ", or " : "", statuses[i].text);
 }

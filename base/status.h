@@ -1,8 +1,9 @@
 /* status -- the return value of every function that can fail, and the message that goes with it.
  *
- * The lowest function that knows the facts writes the message with kiln_fail(). Functions above it add context with kiln_note().
- * Only main prints it and turns the status into the exit code. Wording: lower case, no full stop, what failed first, the subject in
- * single quotes, then where, then what to do.
+ * The lowest function that knows the facts writes the message with kiln_fail(). Functions above it
+ * add context with kiln_note(). Only main prints it and turns the status into the exit code.
+ * Wording: lower case, no full stop, what failed first, the subject in single quotes, then where,
+ * then what to do.
  */
 #ifndef KILN_BASE_STATUS_H
 #define KILN_BASE_STATUS_H
@@ -48,7 +49,8 @@ kiln_status kiln_fail(kiln_error *err, kiln_status status, const char *fmt, ...)
 /* As kiln_fail, but the message ends with " (FILE:LINE)", unless KILN_WHERE=0 is in the environment
  * (tests that compare messages set it). A build with DEBUG=1 uses this for kiln_fail, so that each
  * message says where it was made. */
-kiln_status kiln_fail_at(const char *file, int line, kiln_error *err, kiln_status status, const char *fmt, ...) KILN_PRINTF(5, 6);
+kiln_status kiln_fail_at(const char *file, int line, kiln_error *err, kiln_status status,
+                         const char *fmt, ...) KILN_PRINTF(5, 6);
 #ifdef KILN_SAYS_WHERE
 #define kiln_fail(...) kiln_fail_at(__FILE__, __LINE__, __VA_ARGS__)
 #endif

@@ -1,7 +1,9 @@
-/* vec3 -- vectors of three doubles, and where a camera stands whose pose is cam_from_world: rows right, down, forward of a rotation
- * r, row by row, and a translation t, so that r * world + t is in the camera's frame.
+/* vec3 -- vectors of three doubles, and where a camera stands whose pose is cam_from_world: rows
+ * right, down, forward of a rotation r, row by row, and a translation t, so that r * world + t is
+ * in the camera's frame.
  *
- * Only + - * / and sqrt: the same bits on every machine. Functions are pure. `out` may not be one of the inputs.
+ * Only + - * / and sqrt: the same bits on every machine. Functions are pure. `out` may not be one
+ * of the inputs.
  */
 #ifndef KILN_BASE_VEC3_H
 #define KILN_BASE_VEC3_H
@@ -9,11 +11,15 @@
 #include <math.h>
 #include <stdbool.h>
 
-static inline double kiln_vec3_dot(const double a[3], const double b[3]) { return a[0] * b[0] + a[1] * b[1] + a[2] * b[2]; }
+static inline double kiln_vec3_dot(const double a[3], const double b[3])
+{
+    return a[0] * b[0] + a[1] * b[1] + a[2] * b[2];
+}
 
 static inline void kiln_vec3_cross(const double a[3], const double b[3], double out[3])
 {
-    for (int i = 0; i < 3; i++) out[i] = a[(i + 1) % 3] * b[(i + 2) % 3] - a[(i + 2) % 3] * b[(i + 1) % 3];
+    for (int i = 0; i < 3; i++)
+        out[i] = a[(i + 1) % 3] * b[(i + 2) % 3] - a[(i + 2) % 3] * b[(i + 1) % 3];
 }
 
 static inline double kiln_vec3_length(const double v[3]) { return sqrt(kiln_vec3_dot(v, v)); }
@@ -24,9 +30,13 @@ static inline double kiln_vec3_distance_squared(const double a[3], const double 
     return kiln_vec3_dot(d, d);
 }
 
-static inline double kiln_vec3_distance(const double a[3], const double b[3]) { return sqrt(kiln_vec3_distance_squared(a, b)); }
+static inline double kiln_vec3_distance(const double a[3], const double b[3])
+{
+    return sqrt(kiln_vec3_distance_squared(a, b));
+}
 
-/* Gives the vector the length 1. Returns false and leaves it alone if it has hardly any length, or too much to be squared. */
+/* Gives the vector the length 1. Returns false and leaves it alone if it has hardly any length, or
+ * too much to be squared. */
 static inline bool kiln_vec3_normalise(double v[3])
 {
     const double length = kiln_vec3_length(v);
@@ -48,9 +58,11 @@ static inline void kiln_pose_translation(const double r[9], const double centre[
 }
 
 /* Returns a point of the world in the camera's frame, r world + t. */
-static inline void kiln_pose_apply(const double r[9], const double t[3], const double world[3], double out[3])
+static inline void kiln_pose_apply(const double r[9], const double t[3], const double world[3],
+                                   double out[3])
 {
-    for (int i = 0; i < 3; i++) out[i] = r[3 * i] * world[0] + r[3 * i + 1] * world[1] + r[3 * i + 2] * world[2] + t[i];
+    for (int i = 0; i < 3; i++)
+        out[i] = r[3 * i] * world[0] + r[3 * i + 1] * world[1] + r[3 * i + 2] * world[2] + t[i];
 }
 
 #endif

@@ -1,12 +1,14 @@
 /* draw_camera -- opens a bake, draws one of its cameras on a device of your choice, writes a PNG.
  *
- *   draw_camera MANIFEST CAMERA DEVICE OUT.png         DEVICE: -1 the CPU, else a CUDA device from 0
+ *   draw_camera MANIFEST CAMERA DEVICE OUT.png         DEVICE: -1 the CPU, else a CUDA device from
+ *                                                      0
  *   draw_camera build/demo/bake/manifest.db view_00 -1 view.png
  *
  *   cc -O2 -o draw_camera draw_camera.c $(pkg-config --cflags --libs splatkiln libpng)
  *
- * It shows how a renderer uses libsplatkiln: schema/manifest.h reads the bake, kernels/draw/draw.h draws,
- * libpng writes. Every call of the library takes a kiln_error, which holds the sentence for people when the call failed; nothing below main prints or exits.
+ * It shows how a renderer uses libsplatkiln: schema/manifest.h reads the bake, kernels/draw/draw.h
+ * draws, libpng writes. Every call of the library takes a kiln_error, which holds the sentence for
+ * people when the call failed; nothing below main prints or exits.
  */
 #include "kernels/draw/draw.h"
 #include "schema/manifest.h"
@@ -21,7 +23,8 @@
 
 /* The planes that drawing reads, in memory of ours that grows to the largest chunk. */
 enum { MEANS, LOG_SCALES, QUATS, OPACITY_LOGITS, SH0, SHN, SOURCE_ROW, PLANES };
-static const char *const plane_names[PLANES] = {"means", "log_scales", "quats", "opacity_logits", "sh0", "shN", "source_row"};
+static const char *const plane_names[PLANES] = {
+    "means", "log_scales", "quats", "opacity_logits", "sh0", "shN", "source_row"};
 
 typedef struct {
     kiln_manifest *manifest;
@@ -58,12 +61,14 @@ static kiln_status no_camera(const bake *b, const char *name, kiln_error *err)
     char names[256] = "";
     size_t n = 0;
     for (uint32_t i = 0; i < b->n_cameras && i < NAMED && n < sizeof names; i++)
-        n += (size_t)snprintf(names + n, sizeof names - n, "%s%s", i ? ", " : "", b->cameras[i].name);
-    return kiln_fail(err, KILN_E_USAGE, "the bake has no camera '%s'; its %u are %s%s", name, b->n_cameras, names,
-                     b->n_cameras > NAMED || n >= sizeof names ? " ..." : "");
+        n += (size_t)snprintf(names + n, sizeof names - n, "%s%s", i ? ", " : "",
+                              b->cameras[i].name);
+    return kiln_fail(err, KILN_E_USAGE, "the bake has no camera '%s'; its %u are %s%s", name,
+                     b->n_cameras, names, b->n_cameras > NAMED || n >= sizeof names ? " ..." : "");
 }
 
-/* The view as the chosen renderer family would have it: its near plane, the scene's origin taken off. */
+/* The view as the chosen renderer family would have it: its near plane, the scene's origin taken
+ * off. */
 static kiln_status aim(bake *b, const char *name, kiln_profile_id profile, kiln_error *err)
 {
     const kiln_profile *p = &kiln_profiles[profile];
@@ -72,7 +77,8 @@ static kiln_status aim(bake *b, const char *name, kiln_profile_id profile, kiln_
         const double intrinsics[4] = {c->fx, c->fy, c->cx, c->cy};
         if (strcmp(c->name, name) != 0) continue;
         b->profile = profile;
-        kiln_view_init(&b->view, c->r, c->t, b->scene.origin, intrinsics, c->width, c->height, p->near_m, p->far_m);
+        kiln_view_init(&b->view, c->r, c->t, b->scene.origin, intrinsics, c->width, c->height,
+                       p->near_m, p->far_m);
         return KILN_OK;
     }
     return no_camera(b, name, err);
@@ -81,13 +87,16 @@ static kiln_status aim(bake *b, const char *name, kiln_profile_id profile, kiln_
 static kiln_status read_plane(bake *b, const kiln_chunk *c, int i, kiln_error *err)
 {
     const kiln_plane *p = kiln_chunk_plane(c, plane_names[i]);
-    if (!p) return kiln_fail(err, KILN_E_INPUT, "chunk '%s' has no plane '%s'", c->name, plane_names[i]);
+    if (!p)
+        return kiln_fail(err, KILN_E_INPUT, "chunk '%s' has no plane '%s'", c->name,
+                         plane_names[i]);
     const size_t bytes = (size_t)p->data.raw_bytes;
     if (bytes > b->capacity[i]) {
         free(b->planes[i]);
         b->capacity[i] = 0;
         b->planes[i] = malloc(bytes);
-        if (!b->planes[i]) return kiln_fail(err, KILN_E_NOMEM, "out of memory for chunk '%s'", c->name);
+        if (!b->planes[i])
+            return kiln_fail(err, KILN_E_NOMEM, "out of memory for chunk '%s'", c->name);
         b->capacity[i] = bytes;
     }
     return kiln_plane_read(b->manifest, c, plane_names[i], b->planes[i], bytes, err);
@@ -98,10 +107,12 @@ static kiln_status give_chunk(void *context, uint32_t index, kiln_draw_chunk *ou
 {
     bake *b = context;
     const kiln_chunk *c = &b->layer->chunks[index];
-    kiln_project_bound bound = {.max_log_scale = c->max_log_scale, .max_opacity_logit = c->max_opacity_logit};
+    kiln_project_bound bound = {.max_log_scale = c->max_log_scale,
+                                .max_opacity_logit = c->max_opacity_logit};
     memcpy(bound.box_min, c->box_min, sizeof bound.box_min);
     memcpy(bound.box_max, c->box_max, sizeof bound.box_max);
-    if (c->count == 0 || !kiln_project_may_see(&b->view, b->profile, b->scene.antialiased, &bound)) return KILN_OK;
+    if (c->count == 0 || !kiln_project_may_see(&b->view, b->profile, b->scene.antialiased, &bound))
+        return KILN_OK;
     for (int i = 0; i < PLANES; i++)
         if (i != SHN || b->layer->sh_degree > 0) KILN_TRY(read_plane(b, c, i, err));
     *out = (kiln_draw_chunk){.n = c->count,
@@ -127,10 +138,12 @@ static kiln_status draw(bake *b, kiln_runner *r, float *rgba, kiln_error *err)
     float background[3] = {0, 0, 0};
     const kiln_draw_want want = {.background = background, .rgba = rgba};
     kiln_draw_stats stats;
-    for (int i = 0; b->scene.has_background && i < 3; i++) background[i] = (float)b->scene.background[i];
+    for (int i = 0; b->scene.has_background && i < 3; i++)
+        background[i] = (float)b->scene.background[i];
     KILN_TRY(kiln_draw(r, &scene, &want, &stats, err));
-    printf("%llu Gaussians visible, %llu pairs, drawn by %s%s%s\n", (unsigned long long)stats.visible,
-           (unsigned long long)stats.pairs, kiln_runner_name(r), kiln_runner_get_info(r).device.name[0] ? " on " : "",
+    printf("%llu Gaussians visible, %llu pairs, drawn by %s%s%s\n",
+           (unsigned long long)stats.visible, (unsigned long long)stats.pairs, kiln_runner_name(r),
+           kiln_runner_get_info(r).device.name[0] ? " on " : "",
            kiln_runner_get_info(r).device.name);
     return KILN_OK;
 }
@@ -147,16 +160,20 @@ static unsigned char *make_bytes(const float *rgba, size_t n_pixels)
     return bytes;
 }
 
-static kiln_status write_png(const char *path, const float *rgba, uint32_t width, uint32_t height, kiln_error *err)
+static kiln_status write_png(const char *path, const float *rgba, uint32_t width, uint32_t height,
+                             kiln_error *err)
 {
-    png_image image = {.version = PNG_IMAGE_VERSION, .width = width, .height = height, .format = PNG_FORMAT_RGB};
+    png_image image = {
+        .version = PNG_IMAGE_VERSION, .width = width, .height = height, .format = PNG_FORMAT_RGB};
     unsigned char *bytes = make_bytes(rgba, (size_t)width * height);
     if (!bytes) return kiln_fail(err, KILN_E_NOMEM, "out of memory for '%s'", path);
     FILE *f = fopen(path, "wbx"); /* x: a file that is there is not replaced */
-    kiln_status st = f ? KILN_OK : kiln_fail(err, KILN_E_IO, "cannot write '%s': %s", path, strerror(errno));
+    kiln_status st =
+        f ? KILN_OK : kiln_fail(err, KILN_E_IO, "cannot write '%s': %s", path, strerror(errno));
     if (f && !png_image_write_to_stdio(&image, f, 0, bytes, 0, NULL))
         st = kiln_fail(err, KILN_E_IO, "cannot write '%s': %s", path, image.message);
-    if (f && fclose(f) != 0 && st == KILN_OK) st = kiln_fail(err, KILN_E_IO, "cannot write '%s'", path);
+    if (f && fclose(f) != 0 && st == KILN_OK)
+        st = kiln_fail(err, KILN_E_IO, "cannot write '%s'", path);
     free(bytes);
     return st;
 }
@@ -168,7 +185,8 @@ static kiln_status read_device(const char *text, int *device, kiln_error *err)
     errno = 0;
     const long n = strtol(text, &end, 10);
     if (errno || end == text || *end || n < KILN_RUNNER_CPU || n > INT_MAX)
-        return kiln_fail(err, KILN_E_USAGE, "DEVICE is -1 for the CPU or the number of a CUDA device, not '%s'", text);
+        return kiln_fail(err, KILN_E_USAGE,
+                         "DEVICE is -1 for the CPU or the number of a CUDA device, not '%s'", text);
     *device = (int)n;
     return KILN_OK;
 }
@@ -190,7 +208,8 @@ int main(int argc, char **argv)
     if (st == KILN_OK) st = kiln_runner_new(&options, &runner, &err);
     if (st == KILN_OK) {
         rgba = malloc((size_t)b.view.width * b.view.height * 4 * sizeof *rgba);
-        st = rgba ? draw(&b, runner, rgba, &err) : kiln_fail(&err, KILN_E_NOMEM, "out of memory for the picture");
+        st = rgba ? draw(&b, runner, rgba, &err)
+                  : kiln_fail(&err, KILN_E_NOMEM, "out of memory for the picture");
     }
     if (st == KILN_OK) st = write_png(argv[4], rgba, b.view.width, b.view.height, &err);
     if (st != KILN_OK) fprintf(stderr, "draw_camera: %s\n", err.msg);

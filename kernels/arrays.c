@@ -18,17 +18,17 @@
                                    .elements = (elements_),                                       \
                                    .used = (used_)};
 #define A(direction, ...) ROW_##direction(__VA_ARGS__)
-#define OP(op)                                                                                                              \
-    static unsigned arrays_of_##op(const void *args, kiln_op_array *out)                                                    \
-    {                                                                                                                       \
-        const kiln_##op##_args *a = args;                                                                                   \
-        unsigned n = 0;                                                                                                     \
-        KILN_ARRAYS_##op(A) return n;                                                                                       \
-    }                                                                                                                       \
-    static kiln_status call_##op(const kiln_ops *ops, const kiln_exec *x, const void *args, void *work, size_t *work_bytes, \
-                                 kiln_error *err)                                                                           \
-    {                                                                                                                       \
-        return ops->op(x, (const kiln_##op##_args *)args, work, work_bytes, err);                                           \
+#define OP(op)                                                                              \
+    static unsigned arrays_of_##op(const void *args, kiln_op_array *out)                    \
+    {                                                                                       \
+        const kiln_##op##_args *a = args;                                                   \
+        unsigned n = 0;                                                                     \
+        KILN_ARRAYS_##op(A) return n;                                                       \
+    }                                                                                       \
+    static kiln_status call_##op(const kiln_ops *ops, const kiln_exec *x, const void *args, \
+                                 void *work, size_t *work_bytes, kiln_error *err)           \
+    {                                                                                       \
+        return ops->op(x, (const kiln_##op##_args *)args, work, work_bytes, err);           \
     }
 KILN_OP_MAP(OP)
 #undef OP
@@ -36,7 +36,8 @@ KILN_OP_MAP(OP)
 #define ONE(...) +1
 #define OP(op)                                                                                 \
     _Static_assert(0 KILN_ARRAYS_##op(ONE) <= KILN_OP_ARRAYS_MAX, #op " has too many arrays"); \
-    _Static_assert(sizeof(kiln_##op##_args) <= KILN_OP_ARGS_BYTES_MAX, "the arguments of " #op " are too large");
+    _Static_assert(sizeof(kiln_##op##_args) <= KILN_OP_ARGS_BYTES_MAX,                         \
+                   "the arguments of " #op " are too large");
 KILN_OP_MAP(OP)
 #undef OP
 #undef ONE
@@ -45,7 +46,8 @@ static const struct {
     const char *name;
     size_t args_bytes;
     unsigned (*arrays)(const void *args, kiln_op_array *out);
-    kiln_status (*call)(const kiln_ops *ops, const kiln_exec *x, const void *args, void *work, size_t *work_bytes, kiln_error *err);
+    kiln_status (*call)(const kiln_ops *ops, const kiln_exec *x, const void *args, void *work,
+                        size_t *work_bytes, kiln_error *err);
 } operations[KILN_OP_COUNT] = {
 #define OP(op) {#op, sizeof(kiln_##op##_args), arrays_of_##op, call_##op},
     KILN_OP_MAP(OP)
@@ -67,8 +69,8 @@ unsigned kiln_op_arrays(kiln_op_id op, const void *args, kiln_op_array out[KILN_
     return operations[op].arrays(args, out);
 }
 
-kiln_status kiln_op_call(const kiln_ops *ops, kiln_op_id op, const kiln_exec *x, const void *args, void *work, size_t *work_bytes,
-                         kiln_error *err)
+kiln_status kiln_op_call(const kiln_ops *ops, kiln_op_id op, const kiln_exec *x, const void *args,
+                         void *work, size_t *work_bytes, kiln_error *err)
 {
     return operations[op].call(ops, x, args, work, work_bytes, err);
 }

@@ -6,8 +6,9 @@
  * link error, that of CUDA only in a build with CUDA. The test of same bits then includes it by
  * itself. In profilers it has the name that its CUDA entry gives to kiln::entry.
  *
- * Stages call operations through kernels/runner.h, never a sibling by name. KILN_OP_MAP(OP) with OP(knn) makes the names
- * kiln_knn_fn, kiln_knn_args, kiln_knn_cpu, kiln_knn_cpu_avx2, kiln_knn_cuda, KILN_OP_knn and KILN_ARRAYS_knn.
+ * Stages call operations through kernels/runner.h, never a sibling by name. KILN_OP_MAP(OP) with
+ * OP(knn) makes the names kiln_knn_fn, kiln_knn_args, kiln_knn_cpu, kiln_knn_cpu_avx2,
+ * kiln_knn_cuda, KILN_OP_knn and KILN_ARRAYS_knn.
  */
 #ifndef KILN_KERNELS_OPS_H
 #define KILN_KERNELS_OPS_H
@@ -82,8 +83,8 @@ typedef struct {
 #undef OP
 } kiln_ops;
 
-/* Returns the CPU table: AVX2 and FMA code if the machine has them, unless KILN_ISA=baseline|avx2 in the environment says
- * otherwise. */
+/* Returns the CPU table: AVX2 and FMA code if the machine has them, unless KILN_ISA=baseline|avx2
+ * in the environment says otherwise. */
 const kiln_ops *kiln_ops_cpu(void);
 const kiln_ops *kiln_ops_cpu_baseline(void);
 const kiln_ops *kiln_ops_cuda(void); /* NULL in a build without CUDA */

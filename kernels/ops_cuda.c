@@ -1,4 +1,5 @@
-/* ops_cuda -- the CUDA table: linked, with the .cu files, where there is nvcc; ops_no_cuda.c stands in elsewhere. */
+/* ops_cuda -- the CUDA table: linked, with the .cu files, where there is nvcc; ops_no_cuda.c stands
+ * in elsewhere. */
 #include "kernels/ops.h"
 
 /* kiln_knn_cuda and so on: a name for each row of KILN_OP_MAP. */

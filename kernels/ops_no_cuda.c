@@ -1,5 +1,5 @@
-/* ops_no_cuda -- linked in a build without CUDA, in the place of ops_cuda.c and the .cu files: absence is a file, not an
- * #ifdef. */
+/* ops_no_cuda -- linked in a build without CUDA, in the place of ops_cuda.c and the .cu files:
+ * absence is a file, not an #ifdef. */
 #include "kernels/device.h"
 #include "kernels/ops.h"
 
@@ -7,7 +7,10 @@
 
 const kiln_ops *kiln_ops_cuda(void) { return NULL; }
 
-static kiln_status absent(kiln_error *err) { return kiln_fail(err, KILN_E_DEVICE, "this build has no CUDA"); }
+static kiln_status absent(kiln_error *err)
+{
+    return kiln_fail(err, KILN_E_DEVICE, "this build has no CUDA");
+}
 
 uint32_t kiln_device_built_version(void) { return 0; }
 uint32_t kiln_device_built_arch(void) { return 0; }
@@ -20,7 +23,8 @@ kiln_status kiln_device_open(int device, kiln_device_info *out, kiln_error *err)
     return absent(err);
 }
 
-kiln_status kiln_device_stream_new(int device, bool urgent, struct CUstream_st **out, kiln_error *err)
+kiln_status kiln_device_stream_new(int device, bool urgent, struct CUstream_st **out,
+                                   kiln_error *err)
 {
     (void)device;
     (void)urgent;
@@ -48,7 +52,8 @@ void kiln_device_free(int device, void *p)
     (void)p;
 }
 
-kiln_status kiln_device_copy_in(const kiln_exec *x, void *device_to, const void *host_from, size_t bytes, kiln_error *err)
+kiln_status kiln_device_copy_in(const kiln_exec *x, void *device_to, const void *host_from,
+                                size_t bytes, kiln_error *err)
 {
     (void)x;
     (void)device_to;
@@ -57,7 +62,8 @@ kiln_status kiln_device_copy_in(const kiln_exec *x, void *device_to, const void 
     return absent(err);
 }
 
-kiln_status kiln_device_copy_out(const kiln_exec *x, void *host_to, const void *device_from, size_t bytes, kiln_error *err)
+kiln_status kiln_device_copy_out(const kiln_exec *x, void *host_to, const void *device_from,
+                                 size_t bytes, kiln_error *err)
 {
     (void)x;
     (void)host_to;
@@ -66,8 +72,8 @@ kiln_status kiln_device_copy_out(const kiln_exec *x, void *host_to, const void *
     return absent(err);
 }
 
-kiln_status kiln_device_copy_out_beside(const kiln_exec *x, struct CUevent_st *mark, void *host_to, const void *device_from,
-                                        size_t bytes, kiln_error *err)
+kiln_status kiln_device_copy_out_beside(const kiln_exec *x, struct CUevent_st *mark, void *host_to,
+                                        const void *device_from, size_t bytes, kiln_error *err)
 {
     (void)mark;
     return kiln_device_copy_out(x, host_to, device_from, bytes, err);
@@ -93,7 +99,8 @@ kiln_status kiln_device_mark(const kiln_exec *x, struct CUevent_st *mark, kiln_e
     return absent(err);
 }
 
-kiln_status kiln_device_fill(const kiln_exec *x, void *device_to, unsigned char byte, size_t bytes, kiln_error *err)
+kiln_status kiln_device_fill(const kiln_exec *x, void *device_to, unsigned char byte, size_t bytes,
+                             kiln_error *err)
 {
     (void)x;
     (void)device_to;
@@ -102,8 +109,8 @@ kiln_status kiln_device_fill(const kiln_exec *x, void *device_to, unsigned char 
     return absent(err);
 }
 
-kiln_status kiln_device_fill_rows(const kiln_exec *x, void *device_to, size_t pitch, unsigned char byte, size_t width,
-                                  size_t height, kiln_error *err)
+kiln_status kiln_device_fill_rows(const kiln_exec *x, void *device_to, size_t pitch,
+                                  unsigned char byte, size_t width, size_t height, kiln_error *err)
 {
     (void)x;
     (void)device_to;

@@ -1,4 +1,5 @@
-/* runner -- one block of device memory: violation word, arrays, workspace, laid out anew for each operation. */
+/* runner -- one block of device memory: violation word, arrays, workspace, laid out anew for each
+ * operation. */
 #include "kernels/runner.h"
 
 #include "base/carve.h"
@@ -20,8 +21,9 @@ struct kiln_runner {
     kiln_exec host, exec; /* exec is host on the CPU */
     const kiln_ops *host_ops, *ops;
     kiln_runner_info info;
-    void *block;          /* device memory */
-    uint64_t taken_bytes; /* device memory of kiln_runner_take; block and taken together stay below the cap */
+    void *block; /* device memory */
+    /* device memory of kiln_runner_take; block and taken together stay below the cap */
+    uint64_t taken_bytes;
     kiln_runner_spare_fn *spare;
     void *spare_context;
     kept *kept;
@@ -39,7 +41,8 @@ typedef struct {
     void *work;
     size_t work_bytes;
     uint64_t bytes;
-    _Alignas(16) unsigned char args[KILN_OP_ARGS_BYTES_MAX]; /* the caller's, with the pointers of the block */
+    /* the caller's, with the pointers of the block */
+    _Alignas(16) unsigned char args[KILN_OP_ARGS_BYTES_MAX];
 } layout;
 
 /* What is kept of these bytes; NULL: not all are. */
@@ -48,12 +51,16 @@ static kept *find_kept_bytes(const kiln_runner *r, const void *host, uint64_t by
     const uintptr_t from = (uintptr_t)host;
     for (kept *k = r->kept; k; k = k->next) {
         const uintptr_t begin = (uintptr_t)k->host;
-        if (from >= begin && from - begin <= k->bytes && bytes <= k->bytes - (from - begin)) return k;
+        if (from >= begin && from - begin <= k->bytes && bytes <= k->bytes - (from - begin))
+            return k;
     }
     return NULL;
 }
 
-static void *device_of(const kept *k, const void *host) { return k->device + ((const char *)host - k->host); }
+static void *device_of(const kept *k, const void *host)
+{
+    return k->device + ((const char *)host - k->host);
+}
 
 static const void *array_of(const void *args, const kiln_op_array *a)
 {
@@ -62,7 +69,8 @@ static const void *array_of(const void *args, const kiln_op_array *a)
     return host;
 }
 
-static kiln_status lay_out_arrays(const kiln_runner *r, kiln_op_id op, const void *args, char *base, layout *l, kiln_error *err)
+static kiln_status lay_out_arrays(const kiln_runner *r, kiln_op_id op, const void *args, char *base,
+                                  layout *l, kiln_error *err)
 {
     kiln_carve c = {base, 0};
     const size_t args_bytes = kiln_op_args_bytes(op);
@@ -79,7 +87,9 @@ static kiln_status lay_out_arrays(const kiln_runner *r, kiln_op_id op, const voi
     KILN_TRY(kiln_op_call(r->ops, op, &r->exec, l->args, NULL, &l->work_bytes, err));
     l->work = kiln_take(&c, l->work_bytes, 1);
     l->bytes = c.used;
-    return c.used == SIZE_MAX ? kiln_fail(err, KILN_E_CAP, "%s: its arrays do not fit into memory", kiln_op_name(op)) : KILN_OK;
+    return c.used == SIZE_MAX ? kiln_fail(err, KILN_E_CAP, "%s: its arrays do not fit into memory",
+                                          kiln_op_name(op))
+                              : KILN_OK;
 }
 
 static void drop_block(kiln_runner *r)
@@ -121,7 +131,8 @@ static kiln_status copy_in(const kiln_runner *r, const layout *l, const void *ar
         if (l->kept[i])
             KILN_TRY(bring(r, l->kept[i], err));
         else if (a->direction & KILN_ARRAY_IN)
-            KILN_TRY(kiln_device_copy_in(&r->exec, l->at[i], array_of(args, a), a->elements * a->elem, err));
+            KILN_TRY(kiln_device_copy_in(&r->exec, l->at[i], array_of(args, a),
+                                         a->elements * a->elem, err));
     }
     return KILN_OK;
 }
@@ -140,7 +151,8 @@ static bool any_comes_back(const layout *l, bool counted)
 }
 
 /* Arrays with a count of their own follow when the count is here. */
-static kiln_status copy_out(const kiln_runner *r, const layout *l, const void *args, bool counted, kiln_error *err)
+static kiln_status copy_out(const kiln_runner *r, const layout *l, const void *args, bool counted,
+                            kiln_error *err)
 {
     for (unsigned i = 0; i < l->n; i++) {
         const kiln_op_array *a = &l->arrays[i];
@@ -154,8 +166,8 @@ static kiln_status copy_out(const kiln_runner *r, const layout *l, const void *a
 }
 
 /* Everything on the stream; the caller waits. */
-static kiln_status put_on_stream(const kiln_runner *r, kiln_op_id op, const void *args, const layout *l, uint64_t *violation,
-                                 kiln_error *err)
+static kiln_status put_on_stream(const kiln_runner *r, kiln_op_id op, const void *args,
+                                 const layout *l, uint64_t *violation, kiln_error *err)
 {
     kiln_exec x = r->exec;
     size_t work_bytes = l->work_bytes;
@@ -167,13 +179,15 @@ static kiln_status put_on_stream(const kiln_runner *r, kiln_op_id op, const void
     return copy_out(r, l, args, false, err);
 }
 
-static kiln_status run_in_block(kiln_runner *r, kiln_op_id op, const void *args, layout *l, kiln_error *err)
+static kiln_status run_in_block(kiln_runner *r, kiln_op_id op, const void *args, layout *l,
+                                kiln_error *err)
 {
     uint64_t violation = KILN_VIOLATION_NONE;
     KILN_TRY(lay_out_arrays(r, op, args, r->block, l, err));
     kiln_status st = put_on_stream(r, op, args, l, &violation, err);
     const kiln_status waited =
-        kiln_device_wait(&r->exec, st == KILN_OK ? err : NULL); /* copies read and write the caller's memory */
+        /* copies read and write the caller's memory */
+        kiln_device_wait(&r->exec, st == KILN_OK ? err : NULL);
     if (st == KILN_OK) st = waited;
     if (st == KILN_OK) st = kiln_violation_fail(violation, err);
     if (st != KILN_OK || !any_comes_back(l, true)) return st;
@@ -203,7 +217,8 @@ static kiln_status run_on_host(kiln_runner *r, kiln_op_id op, const void *args, 
 }
 
 /* *fits: false where the operation needs more than the cap, or than the device has left by now. */
-static kiln_status run_on_device(kiln_runner *r, kiln_op_id op, const void *args, bool *fits, kiln_error *err)
+static kiln_status run_on_device(kiln_runner *r, kiln_op_id op, const void *args, bool *fits,
+                                 kiln_error *err)
 {
     layout l;
     KILN_TRY(lay_out_arrays(r, op, args, NULL, &l, err));
@@ -222,14 +237,16 @@ static kiln_status run_on_device(kiln_runner *r, kiln_op_id op, const void *args
     return st;
 }
 
-/* For an operation that runs on the host although its arrays are kept: they are brought back to the device when it uses them again.
+/* For an operation that runs on the host although its arrays are kept: they are brought back to the
+ * device when it uses them again.
  */
 static kiln_status fetch_arrays(kiln_runner *r, kiln_op_id op, const void *args, kiln_error *err)
 {
     kiln_op_array arrays[KILN_OP_ARRAYS_MAX];
     const unsigned n = kiln_op_arrays(op, args, arrays);
     for (unsigned i = 0; i < n; i++) {
-        kept *k = find_kept_bytes(r, array_of(args, &arrays[i]), arrays[i].elements * arrays[i].elem);
+        kept *k =
+            find_kept_bytes(r, array_of(args, &arrays[i]), arrays[i].elements * arrays[i].elem);
         if (!k) continue;
         KILN_TRY(kiln_runner_fetch(r, k->host, k->bytes, err));
         k->there = false;
@@ -249,7 +266,8 @@ kiln_status kiln_runner_run(kiln_runner *r, kiln_op_id op, const void *args, kil
     return run_on_host(r, op, args, err);
 }
 
-kiln_status kiln_runner_need(kiln_runner *r, kiln_op_id op, const void *args, uint64_t *bytes, kiln_error *err)
+kiln_status kiln_runner_need(kiln_runner *r, kiln_op_id op, const void *args, uint64_t *bytes,
+                             kiln_error *err)
 {
     layout l;
     *bytes = 0;
@@ -259,7 +277,7 @@ kiln_status kiln_runner_need(kiln_runner *r, kiln_op_id op, const void *args, ui
     return KILN_OK;
 }
 
-/* ---- arrays that stay on the device ------------------------------------------------------------------------------------ */
+/* ---- arrays that stay on the device ---------------------------------------------------------- */
 uint64_t kiln_runner_left(const kiln_runner *r)
 {
     if (r->exec.device < 0 || r->taken_bytes > r->info.cap_bytes) return 0;
@@ -274,7 +292,8 @@ kiln_status kiln_runner_take(kiln_runner *r, uint64_t bytes, void **out, kiln_er
     const kiln_status st = kiln_device_alloc(r->exec.device, bytes, out, err);
     if (st == KILN_E_CAP) { /* others have taken memory since the cap was set */
         *out = NULL;
-        r->info.cap_bytes = r->taken_bytes + (bytes > r->info.block_bytes ? bytes - 1 : r->info.block_bytes);
+        r->info.cap_bytes =
+            r->taken_bytes + (bytes > r->info.block_bytes ? bytes - 1 : r->info.block_bytes);
         return KILN_OK;
     }
     KILN_TRY(st);
@@ -296,13 +315,14 @@ void kiln_runner_on_need(kiln_runner *r, kiln_runner_spare_fn *spare, void *cont
     r->spare_context = context;
 }
 
-kiln_status kiln_runner_work(kiln_runner *r, kiln_op_id op, const void *args, size_t *bytes, kiln_error *err)
+kiln_status kiln_runner_work(kiln_runner *r, kiln_op_id op, const void *args, size_t *bytes,
+                             kiln_error *err)
 {
     return kiln_op_call(r->ops, op, &r->exec, args, NULL, bytes, err);
 }
 
-kiln_status kiln_runner_launch(kiln_runner *r, kiln_op_id op, const void *args, void *work, size_t work_bytes, uint64_t *violation,
-                               kiln_error *err)
+kiln_status kiln_runner_launch(kiln_runner *r, kiln_op_id op, const void *args, void *work,
+                               size_t work_bytes, uint64_t *violation, kiln_error *err)
 {
     kiln_exec x = r->exec;
     x.violation = violation;
@@ -312,12 +332,14 @@ kiln_status kiln_runner_launch(kiln_runner *r, kiln_op_id op, const void *args, 
     return st;
 }
 
-/* ---- arrays that are kept ----------------------------------------------------------------------------------------------- */
-kiln_status kiln_runner_keep(kiln_runner *r, void *host, uint64_t bytes, bool undefined, kiln_error *err)
+/* ---- arrays that are kept -------------------------------------------------------------------- */
+kiln_status kiln_runner_keep(kiln_runner *r, void *host, uint64_t bytes, bool undefined,
+                             kiln_error *err)
 {
     void *device = NULL;
     kept *k;
-    if (r->exec.device < 0 || bytes == 0 || bytes > kiln_runner_left(r) / 2) return KILN_OK; /* operations need room, too */
+    /* operations need room, too */
+    if (r->exec.device < 0 || bytes == 0 || bytes > kiln_runner_left(r) / 2) return KILN_OK;
     KILN_TRY(kiln_runner_take(r, bytes, &device, err));
     if (!device) return KILN_OK;
     const kiln_status st = KILN_ALLOC(&k, 1, "arrays on a device", err);
@@ -325,7 +347,8 @@ kiln_status kiln_runner_keep(kiln_runner *r, void *host, uint64_t bytes, bool un
         kiln_runner_give(r, device, bytes);
         return st;
     }
-    *k = (kept){.next = r->kept, .host = host, .device = device, .bytes = bytes, .there = undefined};
+    *k =
+        (kept){.next = r->kept, .host = host, .device = device, .bytes = bytes, .there = undefined};
     r->kept = k;
     return KILN_OK;
 }
@@ -352,17 +375,18 @@ void kiln_runner_drop(kiln_runner *r, const void *host)
     }
 }
 
-kiln_status kiln_runner_fill(kiln_runner *r, void *host, size_t pitch, unsigned char byte, size_t width, uint64_t height,
-                             kiln_error *err)
+kiln_status kiln_runner_fill(kiln_runner *r, void *host, size_t pitch, unsigned char byte,
+                             size_t width, uint64_t height, kiln_error *err)
 {
     if (height == 0) return KILN_OK;
     kept *k = find_kept_bytes(r, host, (height - 1) * pitch + width);
-    if (k && k->there) return kiln_device_fill_rows(&r->exec, device_of(k, host), pitch, byte, width, height, err);
+    if (k && k->there)
+        return kiln_device_fill_rows(&r->exec, device_of(k, host), pitch, byte, width, height, err);
     for (uint64_t i = 0; i < height; i++) memset((char *)host + i * pitch, byte, width);
     return KILN_OK;
 }
 
-/* ---- a runner ---------------------------------------------------------------------------------------------------------- */
+/* ---- a runner -------------------------------------------------------------------------------- */
 static kiln_status open_device(kiln_runner *r, const kiln_runner_options *o, kiln_error *err)
 {
     KILN_TRY(kiln_device_open(o->device, &r->info.device, err));
@@ -380,7 +404,8 @@ kiln_status kiln_runner_new(const kiln_runner_options *o, kiln_runner **out, kil
     kiln_runner *r;
     *out = NULL;
     KILN_TRY(KILN_ALLOC(&r, 1, "a runner", err));
-    r->host = r->exec = (kiln_exec){.device = KILN_RUNNER_CPU, .threads = o->threads ? o->threads : 1};
+    r->host = r->exec =
+        (kiln_exec){.device = KILN_RUNNER_CPU, .threads = o->threads ? o->threads : 1};
     r->host_ops = r->ops = kiln_ops_cpu();
     r->info.cap_bytes = UINT64_MAX;
     r->info.threads = r->host.threads;

@@ -1,4 +1,5 @@
-/* side_cuda -- a part of an operation on x->side, beside what the operation meanwhile puts on x->stream:
+/* side_cuda -- a part of an operation on x->side, beside what the operation meanwhile puts on
+ * x->stream:
  *
  *   kiln::side_work side(x);
  *   KILN_TRY(side.begin(err));              what x->stream has so far comes first

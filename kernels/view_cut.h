@@ -6,7 +6,8 @@
 
 KILN_C_BEGIN
 
-/* Pixels of the whole picture beyond each border of its part. All 0: the view is the whole picture. */
+/* Pixels of the whole picture beyond each border of its part. All 0: the view is the whole
+ * picture. */
 typedef struct {
     uint32_t left, top, right, bottom;
 } kiln_view_cut;
@@ -15,7 +16,8 @@ typedef struct {
  * (left, top) on. Also says what was cut off. The part lies within the picture and has pixels.
  * project and project_backward take both: a Gaussian has the shape that it has in the whole
  * picture, because profiles bound the Jacobian by the whole field of view. Double, rounded once. */
-kiln_view_cut kiln_view_cut_to(kiln_view *v, uint32_t left, uint32_t top, uint32_t width, uint32_t height);
+kiln_view_cut kiln_view_cut_to(kiln_view *v, uint32_t left, uint32_t top, uint32_t width,
+                               uint32_t height);
 
 /* The width, height and principal point of the whole picture; the rest is the part's. */
 static inline kiln_view kiln_view_uncut(const kiln_view *v, const kiln_view_cut *cut)

@@ -12,5 +12,6 @@ kiln_status kiln_violation_fail(uint64_t violation, kiln_error *err)
         KILN_VIOLATION_MAP(X)
 #undef X
     }
-    return kiln_fail(err, KILN_E_BUG, "an operation left the unknown violation %#llx", (unsigned long long)violation);
+    return kiln_fail(err, KILN_E_BUG, "an operation left the unknown violation %#llx",
+                     (unsigned long long)violation);
 }

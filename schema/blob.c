@@ -1,4 +1,5 @@
-/* blob -- the store of bulk data: put once, found by hash, checked whenever read; and arrays of several blobs. */
+/* blob -- the store of bulk data: put once, found by hash, checked whenever read; and arrays of
+ * several blobs. */
 #include "base/checked.h"
 #include "base/memory.h"
 #include "schema/manifest_internal.h"
@@ -30,7 +31,8 @@ kiln_status kiln_manifest_put_blob(kiln_manifest *m, const kiln_blob *b, kiln_er
     bool stored;
     KILN_TRY(is_stored(m, b->hash, &stored, err)); /* before the packed bytes are touched */
     if (stored || (m->base && kiln_manifest_has_blob(m->base, b->hash))) return KILN_OK;
-    KILN_TRY(kiln_query_open(m, &q, "INSERT INTO blob (hash, elem, raw_bytes, packed) VALUES (?, ?, ?, ?)", err));
+    KILN_TRY(kiln_query_open(
+        m, &q, "INSERT INTO blob (hash, elem, raw_bytes, packed) VALUES (?, ?, ?, ?)", err));
     kiln_bind_hash(&q, b->hash);
     kiln_bind_i64(&q, b->elem);
     kiln_bind_u64(&q, b->raw_bytes);
@@ -39,19 +41,22 @@ kiln_status kiln_manifest_put_blob(kiln_manifest *m, const kiln_blob *b, kiln_er
 }
 
 /* Finds the row; b->packed is borrowed from the query, which stays open on success. */
-static kiln_status find_blob(kiln_manifest *m, kiln_hash hash, kiln_query *q, kiln_blob *b, kiln_error *err)
+static kiln_status find_blob(kiln_manifest *m, kiln_hash hash, kiln_query *q, kiln_blob *b,
+                             kiln_error *err)
 {
     char hex[33];
     bool row;
     KILN_TRY(kiln_query_open(m, q, "SELECT elem, raw_bytes, packed FROM blob WHERE hash = ?", err));
     kiln_bind_hash(q, hash);
     kiln_status st = kiln_query_step(q, &row, err);
-    if (st == KILN_OK && !row) st = kiln_fail(err, KILN_E_IO, "blob %s is missing", kiln_hash_hex(hash, hex));
+    if (st == KILN_OK && !row)
+        st = kiln_fail(err, KILN_E_IO, "blob %s is missing", kiln_hash_hex(hash, hex));
     if (st == KILN_OK) {
         b->hash = hash;
         b->elem = kiln_column_u32(q);
         b->raw_bytes = kiln_column_u64(q);
-        b->packed = (unsigned char *)kiln_column_bytes(q, &b->packed_bytes); /* read only: unpack takes it const */
+        /* read only: unpack takes it const */
+        b->packed = (unsigned char *)kiln_column_bytes(q, &b->packed_bytes);
         st = kiln_query_check(q, err);
     }
     if (st != KILN_OK) kiln_query_close(q);
@@ -64,7 +69,8 @@ static kiln_blob_unpacker *unpacker_of(kiln_manifest *m)
     return m->unpacker;
 }
 
-kiln_status kiln_manifest_get_blob(kiln_manifest *m, kiln_hash hash, void *dst, uint64_t raw_bytes, kiln_error *err)
+kiln_status kiln_manifest_get_blob(kiln_manifest *m, kiln_hash hash, void *dst, uint64_t raw_bytes,
+                                   kiln_error *err)
 {
     char hex[33];
     kiln_query q = {0};
@@ -72,7 +78,8 @@ kiln_status kiln_manifest_get_blob(kiln_manifest *m, kiln_hash hash, void *dst, 
     kiln_status st = KILN_OK;
     KILN_GO(find_blob(m, hash, &q, &b, err));
     if (b.raw_bytes != raw_bytes) {
-        st = kiln_fail(err, KILN_E_IO, "blob %s is damaged: it has %" PRIu64 " bytes, but %" PRIu64 " are expected",
+        st = kiln_fail(err, KILN_E_IO,
+                       "blob %s is damaged: it has %" PRIu64 " bytes, but %" PRIu64 " are expected",
                        kiln_hash_hex(hash, hex), b.raw_bytes, raw_bytes);
         goto done;
     }
@@ -83,7 +90,8 @@ done:
     return st;
 }
 
-kiln_status kiln_manifest_read_blob(kiln_manifest *m, kiln_hash hash, void **data, uint64_t *raw_bytes, kiln_error *err)
+kiln_status kiln_manifest_read_blob(kiln_manifest *m, kiln_hash hash, void **data,
+                                    uint64_t *raw_bytes, kiln_error *err)
 {
     kiln_query q = {0};
     kiln_blob b = {0};
@@ -103,8 +111,11 @@ done:
     return st;
 }
 
-/* ---- arrays ------------------------------------------------------------------------------------------------------ */
-uint32_t kiln_array_segments(uint64_t raw_bytes) { return (uint32_t)kiln_div_up(raw_bytes, KILN_BLOB_MAX); }
+/* ---- arrays ---------------------------------------------------------------------------------- */
+uint32_t kiln_array_segments(uint64_t raw_bytes)
+{
+    return (uint32_t)kiln_div_up(raw_bytes, KILN_BLOB_MAX);
+}
 
 uint64_t kiln_array_segment_bytes(uint64_t raw_bytes, uint32_t segment)
 {
@@ -120,18 +131,23 @@ bool kiln_array_is_whole(const kiln_array *a)
 kiln_status kiln_array_append(kiln_array *a, kiln_hash hash, uint64_t raw_bytes, kiln_error *err)
 {
     kiln_hash *more = realloc(a->segments, (a->n_segments + (size_t)1) * sizeof *more);
-    if (!more) return kiln_fail(err, KILN_E_NOMEM, "out of memory for %" PRIu32 " segments", a->n_segments + 1);
+    if (!more)
+        return kiln_fail(err, KILN_E_NOMEM, "out of memory for %" PRIu32 " segments",
+                         a->n_segments + 1);
     more[a->n_segments++] = hash;
     a->segments = more;
     a->raw_bytes += raw_bytes;
     return KILN_OK;
 }
 
-kiln_status kiln_manifest_read_array(kiln_manifest *m, const kiln_array *a, void *dst, kiln_error *err)
+kiln_status kiln_manifest_read_array(kiln_manifest *m, const kiln_array *a, void *dst,
+                                     kiln_error *err)
 {
     if (a->raw_bytes == 0) return KILN_OK;
     if (!kiln_array_is_whole(a))
-        return kiln_fail(err, KILN_E_IO, "'%s': an array of %" PRIu64 " bytes has %" PRIu32 " segments, but it must have %" PRIu32,
+        return kiln_fail(err, KILN_E_IO,
+                         "'%s': an array of %" PRIu64 " bytes has %" PRIu32
+                         " segments, but it must have %" PRIu32,
                          m->path, a->raw_bytes, a->n_segments, kiln_array_segments(a->raw_bytes));
     unsigned char *at = dst;
     for (uint32_t i = 0; i < a->n_segments; i++) {

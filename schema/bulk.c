@@ -1,9 +1,12 @@
-/* bulk -- stores batches of blobs through a second connection of the writer, which writes new pages once (direct.c).
+/* bulk -- stores batches of blobs through a second connection of the writer, which writes new pages
+ * once (direct.c).
  *
- * The second connection is opened for the first batch and closed with the manifest. Three kinds of batches go through the first
- * connection, as everything else does. Small ones, because the second sync of a direct commit costs more than writing twice. Those
- * of a file with many free pages (kiln-gc): these are old pages, which go through the log in any case. And those whose transaction
- * cannot begin here: the first connection meets the same obstacle and names it, or is not hindered by it. */
+ * The second connection is opened for the first batch and closed with the manifest. Three kinds of
+ * batches go through the first connection, as everything else does. Small ones, because the second
+ * sync of a direct commit costs more than writing twice. Those of a file with many free pages
+ * (kiln-gc): these are old pages, which go through the log in any case. And those whose transaction
+ * cannot begin here: the first connection meets the same obstacle and names it, or is not hindered
+ * by it. */
 #include "base/log.h"
 #include "base/memory.h"
 #include "schema/direct.h"
@@ -18,15 +21,21 @@
 
 enum {
     LEAST_BYTES = 1 << 20, /* tests/bench/RESULTS.md, insert_bench */
-    FREE_MOST = 32, /* free pages of the file: they are old pages, of which a transaction keeps KILN_DIRECT_KEPT_MOST in memory */
+    /* free pages of the file: they are old pages, of which a transaction keeps
+     * KILN_DIRECT_KEPT_MOST in memory */
+    FREE_MOST = 32,
     BUSY_MS = 10000,
-    BEHIND_THREADS = 4, /* with fewer, workers would wait for the thread that writes pages (insert_bench) */
+    /* with fewer, workers would wait for the thread that writes pages (insert_bench) */
+    BEHIND_THREADS = 4,
 };
-#define CACHE "-1024" /* KiB. New pages pass through once, and are written while they are in the processor's cache; DESIGN.md */
+/* KiB. New pages pass through once, and are written while they are in the processor's cache;
+ * DESIGN.md */
+#define CACHE "-1024"
 
 struct kiln_bulk {
     kiln_manifest *second; /* NULL: closed; no other is opened */
-    int fd;                /* of the file, by which new pages are written; -1: none. Closed last (direct.h) */
+    /* of the file, by which new pages are written; -1: none. Closed last (direct.h) */
+    int fd;
 };
 
 static kiln_status set_up_bulk(kiln_manifest *s, kiln_error *err)
@@ -39,14 +48,18 @@ static kiln_status set_up_bulk(kiln_manifest *s, kiln_error *err)
     (void)sqlite3_busy_timeout(s->db, BUSY_MS);    /* likewise */
     KILN_TRY(kiln_guard_connection(s, err));
     KILN_TRY(kiln_query_number(s, "PRAGMA page_size", &page, err));
-    if (page != 65536 || !kiln_direct_state_of(s->db)) return kiln_fail(err, KILN_E_INPUT, "pages of %lld bytes", (long long)page);
-    return kiln_sql(
-        s, "PRAGMA foreign_keys = ON; PRAGMA journal_mode = MEMORY; PRAGMA synchronous = FULL; PRAGMA cache_size = " CACHE, err);
+    if (page != 65536 || !kiln_direct_state_of(s->db))
+        return kiln_fail(err, KILN_E_INPUT, "pages of %lld bytes", (long long)page);
+    return kiln_sql(s,
+                    "PRAGMA foreign_keys = ON; PRAGMA journal_mode = MEMORY; PRAGMA synchronous = "
+                    "FULL; PRAGMA cache_size = " CACHE,
+                    err);
 }
 
 static bool give_file(kiln_manifest *m)
 {
-    return kiln_direct_write_by(m->bulk->second->db, m->bulk->fd, m->threads >= BEHIND_THREADS, m->passes);
+    return kiln_direct_write_by(m->bulk->second->db, m->bulk->fd, m->threads >= BEHIND_THREADS,
+                                m->passes);
 }
 
 static kiln_status open_second(kiln_manifest *m, kiln_error *err)
@@ -62,7 +75,8 @@ static kiln_status open_second(kiln_manifest *m, kiln_error *err)
     KILN_TRY(set_up_bulk(b->second, err));
     /* Opened by SQLite's name of the file, which has no links. */
     b->fd = open(sqlite3_db_filename(b->second->db, "main"), O_RDWR | O_CLOEXEC | O_NOFOLLOW);
-    if (b->fd < 0 || !give_file(m)) return kiln_fail(err, KILN_E_IO, "cannot open '%s' a second time", m->path);
+    if (b->fd < 0 || !give_file(m))
+        return kiln_fail(err, KILN_E_IO, "cannot open '%s' a second time", m->path);
     return KILN_OK;
 }
 
@@ -79,7 +93,8 @@ void kiln_bulk_close(kiln_manifest *m)
 void kiln_bulk_release(kiln_manifest *m)
 {
     if (!m->bulk) return;
-    if (m->bulk->fd >= 0) (void)close(m->bulk->fd); /* what was written through it is synced, or belongs to no commit */
+    /* what was written through it is synced, or belongs to no commit */
+    if (m->bulk->fd >= 0) (void)close(m->bulk->fd);
     free(m->bulk);
     m->bulk = NULL;
 }
@@ -93,7 +108,9 @@ const kiln_direct_state *kiln_bulk_state(const kiln_manifest *m)
 static kiln_manifest *second_of(kiln_manifest *m)
 {
     if (m->bulk) return m->bulk->second;
-    if (kiln_direct_register() != SQLITE_OK || KILN_ALLOC(&m->bulk, 1, "a connection", NULL) != KILN_OK) return NULL;
+    if (kiln_direct_register() != SQLITE_OK ||
+        KILN_ALLOC(&m->bulk, 1, "a connection", NULL) != KILN_OK)
+        return NULL;
     m->bulk->fd = -1;
     kiln_error why;
     if (open_second(m, &why) != KILN_OK) {
@@ -108,7 +125,9 @@ static bool begin_second(kiln_manifest *s)
 {
     int64_t n_free = 0;
     if (kiln_sql(s, "BEGIN IMMEDIATE", NULL) != KILN_OK) return false;
-    if (kiln_query_number(s, "PRAGMA freelist_count", &n_free, NULL) == KILN_OK && n_free <= FREE_MOST) return true;
+    if (kiln_query_number(s, "PRAGMA freelist_count", &n_free, NULL) == KILN_OK &&
+        n_free <= FREE_MOST)
+        return true;
     kiln_manifest_rollback(s);
     return false;
 }
@@ -117,19 +136,22 @@ void kiln_bulk_cut_garbage(kiln_manifest *m)
 {
     int64_t n_pages;
     struct stat s;
-    if (kiln_query_number(m, "PRAGMA page_count", &n_pages, NULL) != KILN_OK || stat(m->file, &s) != 0) return;
+    if (kiln_query_number(m, "PRAGMA page_count", &n_pages, NULL) != KILN_OK ||
+        stat(m->file, &s) != 0)
+        return;
     if (s.st_size <= n_pages * KILN_WAL_PAGE) return;
     kiln_manifest *const second = second_of(m);
     if (second && begin_second(second)) kiln_manifest_rollback(second);
 }
 
 /* If *done is false, nothing is stored, and the first connection is to store the batch. */
-static kiln_status store_direct(kiln_manifest *m, kiln_manifest *s, kiln_bulk_store_fn *store, void *context, bool *done,
-                                kiln_error *err)
+static kiln_status store_direct(kiln_manifest *m, kiln_manifest *s, kiln_bulk_store_fn *store,
+                                void *context, bool *done, kiln_error *err)
 {
     const kiln_direct_state *state = kiln_direct_state_of(s->db);
     *done = begin_second(s);
-    if (!*done && state->garbage) { /* left by a transaction that was cut short: a checkpoint cuts it off */
+    /* left by a transaction that was cut short: a checkpoint cuts it off */
+    if (!*done && state->garbage) {
         (void)sqlite3_wal_checkpoint_v2(m->db, NULL, SQLITE_CHECKPOINT_PASSIVE, NULL, NULL);
         *done = begin_second(s);
     }
@@ -139,13 +161,15 @@ static kiln_status store_direct(kiln_manifest *m, kiln_manifest *s, kiln_bulk_st
     kiln_status st = store(s, context, err);
     if (st == KILN_OK) st = kiln_sql(s, "COMMIT", err);
     if (st == KILN_OK && sqlite3_total_changes(s->db) != changes && state->commits == commits)
-        st = kiln_fail(err, KILN_E_BUG, "SQLite %s did not say that it commits", sqlite3_libversion());
+        st = kiln_fail(err, KILN_E_BUG, "SQLite %s did not say that it commits",
+                       sqlite3_libversion());
     if (st == KILN_OK) {
         m->wal_pages = (int)state->log_frames;
         return kiln_checkpoint_if_long(m, err);
     }
     *done = !state->too_many;
-    /* This rolls back. Either the run ends with this failure, or the next batch would change too many pages as well. */
+    /* This rolls back. Either the run ends with this failure, or the next batch would change too
+     * many pages as well. */
     kiln_bulk_close(m);
     return *done ? st : KILN_OK;
 }
@@ -153,7 +177,8 @@ static kiln_status store_direct(kiln_manifest *m, kiln_manifest *s, kiln_bulk_st
 void kiln_bulk_use_threads(kiln_manifest *m, unsigned threads)
 {
     m->threads = threads;
-    if (m->bulk && m->bulk->second) (void)give_file(m); /* it was opened to cut garbage off; as it is it writes, too */
+    /* it was opened to cut garbage off; as it is it writes, too */
+    if (m->bulk && m->bulk->second) (void)give_file(m);
 }
 
 void kiln_bulk_pass(kiln_manifest *m, bool on)
@@ -162,10 +187,12 @@ void kiln_bulk_pass(kiln_manifest *m, bool on)
     if (m->bulk && m->bulk->second) (void)give_file(m);
 }
 
-kiln_status kiln_bulk_store(kiln_manifest *m, uint64_t bytes, kiln_bulk_store_fn *store, void *context, kiln_error *err)
+kiln_status kiln_bulk_store(kiln_manifest *m, uint64_t bytes, kiln_bulk_store_fn *store,
+                            void *context, kiln_error *err)
 {
     bool done = false;
-    kiln_manifest *const second = bytes >= LEAST_BYTES && !m->is_part ? second_of(m) : NULL; /* a part has no log */
+    /* a part has no log */
+    kiln_manifest *const second = bytes >= LEAST_BYTES && !m->is_part ? second_of(m) : NULL;
     if (second) KILN_TRY(store_direct(m, second, store, context, &done, err));
     if (done) return KILN_OK;
     KILN_TRY(kiln_manifest_begin(m, err));

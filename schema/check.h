@@ -41,18 +41,22 @@ typedef struct {
     char first[600]; /* the first sentence, for the error */
 } kiln_check;
 
-void kiln_check_hear(void *check, const char *sentence); /* a listener of kiln_manifest: the sentence is a problem */
+/* a listener of kiln_manifest: the sentence is a problem */
+void kiln_check_hear(void *check, const char *sentence);
 void kiln_check_problem(kiln_check *c, const char *fmt, ...) KILN_PRINTF(2, 3);
-/* A failed call: damage (KILN_E_IO, KILN_E_INPUT, KILN_E_STALE, KILN_E_BUG) becomes a problem and KILN_OK; the rest stays. */
+/* A failed call: damage (KILN_E_IO, KILN_E_INPUT, KILN_E_STALE, KILN_E_BUG) becomes a problem and
+ * KILN_OK; the rest stays. */
 kiln_status kiln_check_take(kiln_check *c, kiln_status st, const kiln_error *err) KILN_MUST_CHECK;
-/* A growing block that several checks use one after the other. *data has at least `bytes`; contents are lost. */
+/* A growing block that several checks use one after the other. *data has at least `bytes`; contents
+ * are lost. */
 typedef struct {
     void *data;
     uint64_t capacity;
 } kiln_scratch;
 kiln_status kiln_scratch_want(kiln_scratch *s, uint64_t bytes, kiln_error *err) KILN_MUST_CHECK;
 
-/* A query whose rows are sentences of what is wrong. Rule 0 is SQLite's own check of the file's structure. */
+/* A query whose rows are sentences of what is wrong. Rule 0 is SQLite's own check of the file's
+ * structure. */
 unsigned kiln_check_rules(void);
 kiln_status kiln_check_rule(kiln_check *c, unsigned rule, kiln_error *err) KILN_MUST_CHECK;
 
@@ -60,7 +64,7 @@ kiln_status kiln_check_rows(kiln_check *c, kiln_error *err) KILN_MUST_CHECK;   /
 kiln_status kiln_check_layers(kiln_check *c, kiln_error *err) KILN_MUST_CHECK; /* check_layers.c */
 kiln_status kiln_check_tables(kiln_check *c, kiln_error *err) KILN_MUST_CHECK; /* check_tables.c */
 
-/* ---- parts for the sweep ----------------------------------------------------------------------------------------- */
+/* ---- parts for the sweep --------------------------------------------------------------------- */
 /* All layers with the planes whose values are checked. */
 typedef struct {
     const kiln_layer *layer;
@@ -75,16 +79,20 @@ typedef struct {
     uint64_t n_layers, n_places, n_planes; /* n_planes: of all planes, those without a place too */
 } kiln_plane_list;
 /* Release it also after a failure. */
-kiln_status kiln_check_list_planes(kiln_check *c, kiln_plane_list *out, kiln_error *err) KILN_MUST_CHECK;
+kiln_status kiln_check_list_planes(kiln_check *c, kiln_plane_list *out,
+                                   kiln_error *err) KILN_MUST_CHECK;
 void kiln_plane_list_release(kiln_plane_list *l);
 /* Checks what a plane holds. data: as kiln_plane_read gives it. */
-kiln_status kiln_check_values(kiln_check *c, const kiln_plane_place *at, const void *data, kiln_error *err) KILN_MUST_CHECK;
+kiln_status kiln_check_values(kiln_check *c, const kiln_plane_place *at, const void *data,
+                              kiln_error *err) KILN_MUST_CHECK;
 
-/* The layers whose chunks tile tables name. layer: NULL when the tables are stale; levels: of it, NULL when there are none. */
+/* The layers whose chunks tile tables name. layer: NULL when the tables are stale; levels: of it,
+ * NULL when there are none. */
 typedef struct {
     kiln_layer *layer, *levels;
 } kiln_check_drawn;
-kiln_status kiln_check_drawn_get(kiln_check *c, kiln_check_drawn *out, kiln_error *err) KILN_MUST_CHECK;
+kiln_status kiln_check_drawn_get(kiln_check *c, kiln_check_drawn *out,
+                                 kiln_error *err) KILN_MUST_CHECK;
 void kiln_check_drawn_release(kiln_check_drawn *d);
 /* One table with all of its arrays. */
 kiln_status kiln_check_table(kiln_check *c, const kiln_tile_table *t, const kiln_check_drawn *drawn,
@@ -94,9 +102,10 @@ uint64_t kiln_check_table_ram(const kiln_tile_table *t);
 typedef void kiln_array_fn(void *context, const kiln_array *a);
 void kiln_check_table_arrays(const kiln_tile_table *t, kiln_array_fn *fn, void *context);
 
-/* Checks everything with several threads, each with a connection of its own to the same state of the file, and reports nothing.
- * Begins a transaction of m: what was found holds as long as it is open. NULL: nothing is known to be sound, and a transaction of m
- * may be open or not. Free with kiln_sound_free. */
+/* Checks everything with several threads, each with a connection of its own to the same state of
+ * the file, and reports nothing. Begins a transaction of m: what was found holds as long as it is
+ * open. NULL: nothing is known to be sound, and a transaction of m may be open or not. Free with
+ * kiln_sound_free. */
 kiln_sound *kiln_sweep(kiln_manifest *m, const kiln_verify_options *o);
 void kiln_sound_free(kiln_sound *s);
 

@@ -1,5 +1,5 @@
-/* check_rows -- reads every row by the functions that stages read it by, which tell what is wrong with it. Layers and tile tables
- * with their rows are read by check_layers.c and check_tables.c. */
+/* check_rows -- reads every row by the functions that stages read it by, which tell what is wrong
+ * with it. Layers and tile tables with their rows are read by check_layers.c and check_tables.c. */
 #include "schema/check.h"
 
 #include "base/memory.h"
@@ -49,10 +49,13 @@ static kiln_status check_mask(kiln_query *q, kiln_error *err)
     (void)kiln_column_u32(q);
     const bool there = kiln_column_bool(q);
     KILN_TRY(kiln_query_check(q, err));
-    return there ? KILN_OK : kiln_fail(err, KILN_E_INPUT, "a mask names camera '%.300s', which does not exist", name);
+    return there ? KILN_OK
+                 : kiln_fail(err, KILN_E_INPUT,
+                             "a mask names camera '%.300s', which does not exist", name);
 }
 
-/* Cameras are read with theirs: one of no camera is read with none, and a column of theirs is none of the table's. */
+/* Cameras are read with theirs: one of no camera is read with none, and a column of theirs is none
+ * of the table's. */
 static kiln_status check_masks(kiln_check *c, kiln_error *err)
 {
     kiln_query q;
@@ -60,7 +63,9 @@ static kiln_status check_masks(kiln_check *c, kiln_error *err)
     kiln_status st = KILN_OK;
     KILN_TRY(kiln_has_table(c->m, "photo_mask", &row, err));
     if (!row) return KILN_OK;
-    KILN_TRY(kiln_query_open(c->m, &q, "SELECT camera, width, height, camera IN (SELECT name FROM camera) FROM photo_mask", err));
+    KILN_TRY(kiln_query_open(
+        c->m, &q,
+        "SELECT camera, width, height, camera IN (SELECT name FROM camera) FROM photo_mask", err));
     for (;;) {
         KILN_GO(kiln_query_step(&q, &row, err));
         if (!row) break;
@@ -77,9 +82,12 @@ static kiln_status check_cameras(kiln_check *c, kiln_error *err)
     return check_masks(c, err);
 }
 
-static kiln_status check_images(kiln_check *c, kiln_error *err) { return kiln_images_each(c->m, look_at_image, NULL, err); }
+static kiln_status check_images(kiln_check *c, kiln_error *err)
+{
+    return kiln_images_each(c->m, look_at_image, NULL, err);
+}
 
-/* ---- rows of stages ---------------------------------------------------------------------------------------------- */
+/* ---- rows of stages -------------------------------------------------------------------------- */
 static kiln_status check_stage(kiln_check *c, const char *name, kiln_error *err)
 {
     kiln_stage_row row;
@@ -146,13 +154,16 @@ static kiln_status check_named(kiln_check *c, const char *sql, named_fn *fn, kil
 
 static kiln_status check_stages(kiln_check *c, kiln_error *err)
 {
-    KILN_TRY(kiln_check_take(c, check_named(c, "SELECT DISTINCT name FROM stage", check_stage, err), err));
-    KILN_TRY(kiln_check_take(c, check_named(c, "SELECT DISTINCT stage FROM parameter", check_parameters, err), err));
-    KILN_TRY(kiln_check_take(c, check_named(c, "SELECT DISTINCT stage FROM quarantine", check_quarantine, err), err));
+    KILN_TRY(kiln_check_take(c, check_named(c, "SELECT DISTINCT name FROM stage", check_stage, err),
+                             err));
+    KILN_TRY(kiln_check_take(
+        c, check_named(c, "SELECT DISTINCT stage FROM parameter", check_parameters, err), err));
+    KILN_TRY(kiln_check_take(
+        c, check_named(c, "SELECT DISTINCT stage FROM quarantine", check_quarantine, err), err));
     return check_named(c, "SELECT DISTINCT stage FROM run", check_run, err);
 }
 
-/* ---- units ------------------------------------------------------------------------------------------------------- */
+/* ---- units ----------------------------------------------------------------------------------- */
 static kiln_status list_keys(kiln_check *c, kiln_buffer *keys, kiln_error *err)
 {
     kiln_query q;
@@ -196,7 +207,9 @@ static kiln_status check_units(kiln_check *c, kiln_error *err)
 
 kiln_status kiln_check_rows(kiln_check *c, kiln_error *err)
 {
-    static check_fn *const parts[] = {check_scene, check_sources, check_cameras, check_images, check_stages, check_units};
-    for (size_t i = 0; i < sizeof parts / sizeof *parts; i++) KILN_TRY(kiln_check_take(c, parts[i](c, err), err));
+    static check_fn *const parts[] = {check_scene,  check_sources, check_cameras,
+                                      check_images, check_stages,  check_units};
+    for (size_t i = 0; i < sizeof parts / sizeof *parts; i++)
+        KILN_TRY(kiln_check_take(c, parts[i](c, err), err));
     return KILN_OK;
 }

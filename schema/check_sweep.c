@@ -5,18 +5,23 @@
  * what their rows claim. Damage must be reported in one order, whatever the number of threads. The
  * message about a broken b-tree depends on how the tree is read.
  *
- * Layout. Everything that kiln_manifest_verify does is cut into tasks: a rule, the rows, a tile table, a blob with the planes that
- * it is. A thread that does a task says whether it found anything, not what. The caller's thread then goes through everything in
- * its order and leaves out what is sound (check.c). So one thread makes all sentences, and a sound manifest is read once. A blob is
- * unpacked once for its hash and for all planes of all layers that are this blob; the caller's thread would unpack it for each.
+ * Layout. Everything that kiln_manifest_verify does is cut into tasks: a rule, the rows, a tile
+ * table, a blob with the planes that it is. A thread that does a task says whether it found
+ * anything, not what. The caller's thread then goes through everything in its order and leaves out
+ * what is sound (check.c). So one thread makes all sentences, and a sound manifest is read once. A
+ * blob is unpacked once for its hash and for all planes of all layers that are this blob; the
+ * caller's thread would unpack it for each.
  *
- * Why this is safe. All connections read the same state: begin_together begins their transactions between two looks at
- * data_version, which differ if another process has committed in between. Threads find blobs by their ids; that this is the same
- * as going through the table or the index of hashes follows from SQLite's own check, which is a task, too. If that finds
- * anything, or if lists cannot be read without a complaint, nothing counts as sound, and the caller's thread checks everything.
+ * Why this is safe. All connections read the same state: begin_together begins their transactions
+ * between two looks at data_version, which differ if another process has committed in between.
+ * Threads find blobs by their ids; that this is the same as going through the table or the index of
+ * hashes follows from SQLite's own check, which is a task, too. If that finds anything, or if lists
+ * cannot be read without a complaint, nothing counts as sound, and the caller's thread checks
+ * everything.
  *
- * Memory. A thread holds its connection and three blobs: packed, shuffled, raw. A tile table needs whole arrays: it is begun when
- * what is left of the cap has room for it. A table that is too large for that is left to the caller's thread. */
+ * Memory. A thread holds its connection and three blobs: packed, shuffled, raw. A tile table needs
+ * whole arrays: it is begun when what is left of the cap has room for it. A table that is too large
+ * for that is left to the caller's thread. */
 #include "schema/check.h"
 
 #include "base/memory.h"
@@ -59,8 +64,10 @@ struct sweep {
     kiln_manifest *m;
     hash_place *hashes; /* in the order of hashes */
     kiln_plane_list planes;
-    uint64_t *first_place; /* [n_blobs + 1]: places[first_place[b] .. first_place[b + 1]) are blob b's, after they are sorted */
-    bool *of_table;        /* [n_blobs]: an array of a tile table, which is read with the table */
+    /* [n_blobs + 1]: places[first_place[b] .. first_place[b + 1]) are blob b's, after they are
+     * sorted */
+    uint64_t *first_place;
+    bool *of_table; /* [n_blobs]: an array of a tile table, which is read with the table */
     kiln_tile_table *tables;
     kiln_check_drawn drawn;
     sweeper *sweepers;
@@ -73,7 +80,8 @@ struct sweep {
     kiln_sound *sound;
     unsigned next_rule, running;
     uint32_t next_table;
-    uint64_t next_blob, done_bytes, table_ram; /* table_ram: what tables that are begun may take more */
+    /* table_ram: what tables that are begun may take more */
+    uint64_t next_blob, done_bytes, table_ram;
     bool rows_taken;
 };
 
@@ -86,10 +94,11 @@ void kiln_sound_free(kiln_sound *s)
     free(s);
 }
 
-/* ---- lists ------------------------------------------------------------------------------------------------------- */
+/* ---- lists ----------------------------------------------------------------------------------- */
 static int compare_hashes(const void *a, const void *b)
 {
-    return memcmp(((const hash_place *)a)->hash.bytes, ((const hash_place *)b)->hash.bytes, sizeof(kiln_hash));
+    return memcmp(((const hash_place *)a)->hash.bytes, ((const hash_place *)b)->hash.bytes,
+                  sizeof(kiln_hash));
 }
 
 static const hash_place *find_hash(const sweep *s, kiln_hash hash)
@@ -114,7 +123,8 @@ static kiln_status read_blob_rows(kiln_manifest *m, kiln_buffer *rows, kiln_erro
         b.elem = kiln_column_u32(&q);
         b.raw_bytes = kiln_column_u64(&q);
         KILN_GO(kiln_query_check(&q, err));
-        if (b.id <= last.id || b.raw_bytes > KILN_BLOB_MAX) KILN_GO(kiln_fail(err, KILN_E_IO, "no row of a blob"));
+        if (b.id <= last.id || b.raw_bytes > KILN_BLOB_MAX)
+            KILN_GO(kiln_fail(err, KILN_E_IO, "no row of a blob"));
         last = b;
         KILN_GO(kiln_buffer_put(rows, &b, sizeof b, err));
     }
@@ -131,7 +141,8 @@ static kiln_status list_blobs(sweep *s, kiln_error *err)
     s->sound->n_blobs = rows.size / sizeof(kiln_blob_row);
     KILN_TRY(st);
     KILN_TRY(KILN_ALLOC(&s->hashes, s->sound->n_blobs, "hashes", err));
-    for (uint64_t i = 0; i < s->sound->n_blobs; i++) s->hashes[i] = (hash_place){s->sound->blobs[i].hash, i};
+    for (uint64_t i = 0; i < s->sound->n_blobs; i++)
+        s->hashes[i] = (hash_place){s->sound->blobs[i].hash, i};
     qsort(s->hashes, s->sound->n_blobs, sizeof *s->hashes, compare_hashes);
     return KILN_OK;
 }
@@ -140,7 +151,8 @@ static kiln_status list_blobs(sweep *s, kiln_error *err)
 static uint64_t blob_of(const sweep *s, const kiln_plane *p)
 {
     const hash_place *at = p->data.n_segments == 1 ? find_hash(s, p->data.segments[0]) : NULL;
-    return at && s->sound->blobs[at->blob].raw_bytes == p->data.raw_bytes ? at->blob : s->sound->n_blobs;
+    return at && s->sound->blobs[at->blob].raw_bytes == p->data.raw_bytes ? at->blob
+                                                                          : s->sound->n_blobs;
 }
 
 /* Sorts the places of planes by their blobs. */
@@ -154,7 +166,8 @@ static kiln_status list_planes(sweep *s, kiln_error *err)
     KILN_TRY(KILN_ALLOC(&s->sound->planes, s->planes.n_planes, "planes", err));
     KILN_TRY(KILN_ALLOC(&s->first_place, n_blobs + 2, "places of planes", err));
     KILN_TRY(KILN_ALLOC(&sorted, s->planes.n_places, "places of planes", err));
-    for (uint64_t i = 0; i < s->planes.n_places; i++) s->first_place[blob_of(s, s->planes.places[i].plane) + 1]++;
+    for (uint64_t i = 0; i < s->planes.n_places; i++)
+        s->first_place[blob_of(s, s->planes.places[i].plane) + 1]++;
     for (uint64_t b = 0; b <= n_blobs; b++) s->first_place[b + 1] += s->first_place[b];
     for (uint64_t i = s->planes.n_places; i-- > 0;) {
         const uint64_t b = blob_of(s, s->planes.places[i].plane);
@@ -186,7 +199,8 @@ static kiln_status list_tables(sweep *s, kiln_error *err)
     KILN_TRY(kiln_tile_tables_get(s->m, true, &s->tables, &s->sound->n_tables, err));
     KILN_TRY(KILN_ALLOC(&s->sound->tables, s->sound->n_tables, "tile tables", err));
     KILN_TRY(KILN_ALLOC(&s->of_table, s->sound->n_blobs, "blobs of tables", err));
-    for (uint32_t i = 0; i < s->sound->n_tables; i++) kiln_check_table_arrays(&s->tables[i], mark_of_table, s);
+    for (uint32_t i = 0; i < s->sound->n_tables; i++)
+        kiln_check_table_arrays(&s->tables[i], mark_of_table, s);
     return KILN_OK;
 }
 
@@ -196,7 +210,10 @@ static bool is_left_to_tables(const sweep *s, uint64_t blob)
     return s->of_table[blob] && s->first_place[blob] == s->first_place[blob + 1];
 }
 
-static void add_array_bytes(void *context, const kiln_array *a) { *(uint64_t *)context += a->raw_bytes; }
+static void add_array_bytes(void *context, const kiln_array *a)
+{
+    *(uint64_t *)context += a->raw_bytes;
+}
 
 static uint64_t table_bytes(const kiln_tile_table *t)
 {
@@ -209,7 +226,8 @@ static uint64_t table_bytes(const kiln_tile_table *t)
 static bool list_everything(sweep *s)
 {
     kiln_error err = {0};
-    const bool listed = list_blobs(s, &err) == KILN_OK && list_planes(s, &err) == KILN_OK && list_tables(s, &err) == KILN_OK;
+    const bool listed = list_blobs(s, &err) == KILN_OK && list_planes(s, &err) == KILN_OK &&
+                        list_tables(s, &err) == KILN_OK;
     if (!listed) return false;
     for (uint64_t i = 0; i < s->sound->n_blobs; i++)
         if (!is_left_to_tables(s, i)) s->all_bytes += s->sound->blobs[i].raw_bytes;
@@ -217,7 +235,7 @@ static bool list_everything(sweep *s)
     return true;
 }
 
-/* ---- tasks ------------------------------------------------------------------------------------------------------- */
+/* ---- tasks ----------------------------------------------------------------------------------- */
 static kiln_status read_packed(sweeper *w, const kiln_blob_row *row, size_t *bytes, kiln_error *err)
 {
     int rc = SQLITE_OK;
@@ -250,7 +268,8 @@ static kiln_status do_blob(sweeper *w, uint64_t at, kiln_error *err)
     for (uint64_t i = s->first_place[at]; i < s->first_place[at + 1]; i++) {
         const kiln_plane_place *p = &s->planes.places[i];
         w->check.problems = 0;
-        s->sound->planes[p->number] = kiln_check_values(&w->check, p, w->raw.data, err) == KILN_OK && w->check.problems == 0;
+        s->sound->planes[p->number] =
+            kiln_check_values(&w->check, p, w->raw.data, err) == KILN_OK && w->check.problems == 0;
     }
     return KILN_OK;
 }
@@ -308,7 +327,7 @@ static bool do_task(sweeper *w, const task *t)
     return st == KILN_OK && w->check.problems == 0 && w->check.unread == 0;
 }
 
-/* ---- threads ----------------------------------------------------------------------------------------------------- */
+/* ---- threads --------------------------------------------------------------------------------- */
 static bool take_rule(sweep *s, task *out)
 {
     if (s->next_rule == kiln_check_rules()) return false;
@@ -335,7 +354,8 @@ static bool take_blob(sweep *s, task *out)
     return true;
 }
 
-/* The longest first: SQLite's own check, which is rule 0, then tables. False: nothing is left for this thread. */
+/* The longest first: SQLite's own check, which is rule 0, then tables. False: nothing is left for
+ * this thread. */
 static bool take_task(sweep *s, task *out)
 {
     for (;;) {
@@ -348,7 +368,8 @@ static bool take_task(sweep *s, task *out)
         }
         if (take_blob(s, out)) return true;
         if (s->next_table == s->sound->n_tables) return false;
-        if (s->running == 0) /* no other task gives memory back: this table is left to the caller's thread */
+        /* no other task gives memory back: this table is left to the caller's thread */
+        if (s->running == 0)
             s->next_table++;
         else
             (void)pthread_cond_wait(&s->changed, &s->lock); /* cannot fail */
@@ -397,26 +418,29 @@ static void run_threads(sweep *s, const kiln_verify_options *o)
     bool made[THREADS_MAX] = {false};
     (void)pthread_mutex_lock(&s->lock);
     for (unsigned i = 0; i < s->n_sweepers; i++)
-        made[i] = s->sweepers[i].started = pthread_create(&s->sweepers[i].thread, NULL, serve_sweep, &s->sweepers[i]) == 0;
+        made[i] = s->sweepers[i].started =
+            pthread_create(&s->sweepers[i].thread, NULL, serve_sweep, &s->sweepers[i]) == 0;
     while (any_serves(s)) {
         struct timespec until;
         (void)clock_gettime(CLOCK_REALTIME, &until); /* cannot fail */
         until.tv_nsec += LOOK_MS * 1000000;
         until.tv_sec += until.tv_nsec / 1000000000;
         until.tv_nsec %= 1000000000;
-        (void)pthread_cond_timedwait(&s->changed, &s->lock, &until); /* late or not, it looks again */
+        /* late or not, it looks again */
+        (void)pthread_cond_timedwait(&s->changed, &s->lock, &until);
         tell_progress(s, o);
     }
     (void)pthread_mutex_unlock(&s->lock);
-    for (unsigned i = 0; i < s->n_sweepers; i++)
-        if (made[i]) (void)pthread_join(s->sweepers[i].thread, NULL); /* cannot fail: made, and joined once */
+    for (unsigned i = 0; i < s->n_sweepers; i++) /* cannot fail: made, and joined once */
+        if (made[i]) (void)pthread_join(s->sweepers[i].thread, NULL);
 }
 
-/* ---- connections ------------------------------------------------------------------------------------------------- */
+/* ---- connections ----------------------------------------------------------------------------- */
 /* As many as the cap has room for beside one tile table, which is what is left for tables. */
 static unsigned count_threads(sweep *s, const kiln_verify_options *o, uint64_t largest_blob)
 {
-    const uint64_t each = CONNECTION_RAM + 3 * largest_blob + MIB, cap = o->ram_bytes ? o->ram_bytes : UINT64_MAX;
+    const uint64_t each = CONNECTION_RAM + 3 * largest_blob + MIB,
+                   cap = o->ram_bytes ? o->ram_bytes : UINT64_MAX;
     unsigned n = o->threads < THREADS_MAX ? o->threads : THREADS_MAX;
     const uint64_t rest = cap > CALLER_RAM ? cap - CALLER_RAM : 0;
     while (n > 1 && n * each > rest) n--;
@@ -429,7 +453,9 @@ static bool open_connections(sweep *s, const kiln_verify_options *o)
     int64_t largest;
     kiln_error err = {0};
     int moved = 0;
-    if (kiln_query_number(s->m, "SELECT coalesce(max(raw_bytes), 0) FROM blob", &largest, &err) != KILN_OK) return false;
+    if (kiln_query_number(s->m, "SELECT coalesce(max(raw_bytes), 0) FROM blob", &largest, &err) !=
+        KILN_OK)
+        return false;
     if (largest < 0 || (uint64_t)largest > KILN_BLOB_MAX) return false;
     const unsigned n = count_threads(s, o, (uint64_t)largest);
     if (KILN_ALLOC(&s->sweepers, n, "threads", &err) != KILN_OK) return false;
@@ -437,19 +463,22 @@ static bool open_connections(sweep *s, const kiln_verify_options *o)
         sweeper *w = &s->sweepers[s->n_sweepers];
         w->sweep = s;
         const kiln_open_mode mode = s->m->frozen ? KILN_OPEN_FROZEN : KILN_OPEN_READ;
-        if (kiln_manifest_open(s->m->path, mode, "verify", true, &w->m, &err) != KILN_OK) return false;
+        if (kiln_manifest_open(s->m->path, mode, "verify", true, &w->m, &err) != KILN_OK)
+            return false;
         w->check.m = w->m;
         w->m->listen = kiln_check_hear;
         w->m->listener = &w->check;
     }
     /* another file under this name is not what the caller has open */
-    return sqlite3_file_control(s->m->db, "main", SQLITE_FCNTL_HAS_MOVED, &moved) == SQLITE_OK && !moved;
+    return sqlite3_file_control(s->m->db, "main", SQLITE_FCNTL_HAS_MOVED, &moved) == SQLITE_OK &&
+           !moved;
 }
 
 static bool data_version(kiln_manifest *m, int64_t *out)
 {
     kiln_error err = {0};
-    return kiln_query_number(m, "PRAGMA data_version", out, &err) == KILN_OK; /* reads: in a transaction it sets its state */
+    /* reads: in a transaction it sets its state */
+    return kiln_query_number(m, "PRAGMA data_version", out, &err) == KILN_OK;
 }
 
 /* Begins the transactions of all connections on one state of the file. */
@@ -460,8 +489,10 @@ static bool begin_together(sweep *s)
     for (int i = 0; i < TRIES; i++) {
         bool begun = data_version(s->m, &before);
         for (unsigned k = 0; k < s->n_sweepers && begun; k++)
-            begun = kiln_manifest_begin(s->sweepers[k].m, &err) == KILN_OK && data_version(s->sweepers[k].m, &ignored);
-        if (!begun || kiln_manifest_begin(s->m, &err) != KILN_OK || !data_version(s->m, &after)) return false;
+            begun = kiln_manifest_begin(s->sweepers[k].m, &err) == KILN_OK &&
+                    data_version(s->sweepers[k].m, &ignored);
+        if (!begun || kiln_manifest_begin(s->m, &err) != KILN_OK || !data_version(s->m, &after))
+            return false;
         if (before == after) return true;
         kiln_manifest_rollback(s->m);
         for (unsigned k = 0; k < s->n_sweepers; k++) kiln_manifest_rollback(s->sweepers[k].m);
@@ -503,7 +534,8 @@ kiln_sound *kiln_sweep(kiln_manifest *m, const kiln_verify_options *o)
     sweep_release(&s);
     (void)pthread_cond_destroy(&s.changed);
     (void)pthread_mutex_destroy(&s.lock);
-    if (swept && sound->rules[0]) return sound; /* else what was found may be of other rows than the caller's thread reads */
+    /* else what was found may be of other rows than the caller's thread reads */
+    if (swept && sound->rules[0]) return sound;
     kiln_sound_free(sound);
     return NULL;
 }

@@ -1,5 +1,6 @@
-/* check_tables -- tile tables from the inside: codes that decode to increasing positions within the visible list, slots and rows
- * that exist (SCHEMA.md, "Tile tables"). Bands and sizes are asked whenever a table is read (row_check_table.c). */
+/* check_tables -- tile tables from the inside: codes that decode to increasing positions within the
+ * visible list, slots and rows that exist (SCHEMA.md, "Tile tables"). Bands and sizes are asked
+ * whenever a table is read (row_check_table.c). */
 #include "schema/check.h"
 
 #include "base/memory.h"
@@ -30,9 +31,10 @@ static void problem(const place *at, const char *fmt, ...)
     kiln_check_problem(at->check, "tile table of camera '%.300s': %s", at->table->camera, what);
 }
 
-/* Reads an array of exactly n elements; *fits false if it has another size, which was reported when the table was read. */
-static kiln_status read_exact(place *at, const kiln_array *a, uint64_t n, uint32_t elem, kiln_scratch *s, bool *fits,
-                              kiln_error *err)
+/* Reads an array of exactly n elements; *fits false if it has another size, which was reported when
+ * the table was read. */
+static kiln_status read_exact(place *at, const kiln_array *a, uint64_t n, uint32_t elem,
+                              kiln_scratch *s, bool *fits, kiln_error *err)
 {
     *fits = a->raw_bytes / elem == n && a->raw_bytes % elem == 0 && kiln_array_is_whole(a);
     at->check->unread += !*fits;
@@ -41,7 +43,7 @@ static kiln_status read_exact(place *at, const kiln_array *a, uint64_t n, uint32
     return kiln_manifest_read_array(at->check->m, a, s->data, err);
 }
 
-/* ---- the visible list -------------------------------------------------------------------------------------------- */
+/* ---- the visible list ------------------------------------------------------------------------ */
 static const kiln_chunk *find_chunk(const kiln_layer *l, const char *name)
 {
     for (uint32_t i = 0; l && i < l->n_chunks; i++)
@@ -55,17 +57,20 @@ static const kiln_layer *layer_of(const place *at, const char *name)
     return strchr(name, '@') ? at->drawn->levels : at->drawn->layer;
 }
 
-/* rows[slot] = rows of the chunk of that name; 65,536, what a u16 can say, where the layer of the table is gone. */
+/* rows[slot] = rows of the chunk of that name; 65,536, what a u16 can say, where the layer of the
+ * table is gone. */
 static kiln_status read_slots(place *at, uint64_t **rows, uint32_t *n, kiln_error *err)
 {
     char *names = NULL;
     uint64_t bytes = at->table->chunks.raw_bytes;
     kiln_status st = KILN_OK;
     *n = 0;
-    if (!kiln_array_is_whole(&at->table->chunks)) KILN_GO(kiln_fail(err, KILN_E_IO, "array 'chunks' lacks segments"));
+    if (!kiln_array_is_whole(&at->table->chunks))
+        KILN_GO(kiln_fail(err, KILN_E_IO, "array 'chunks' lacks segments"));
     KILN_GO(KILN_ALLOC(&names, bytes + 1, "chunk names", err));
     KILN_GO(kiln_manifest_read_array(at->check->m, &at->table->chunks, names, err));
-    if (bytes && names[bytes - 1] != '\0') problem(at, "its list of chunks does not end with a NUL");
+    if (bytes && names[bytes - 1] != '\0')
+        problem(at, "its list of chunks does not end with a NUL");
     for (uint64_t i = 0; i < bytes; i++) *n += names[i] == '\0';
     KILN_GO(KILN_ALLOC(rows, *n, "rows of chunks", err));
     const char *name = names;
@@ -74,7 +79,8 @@ static kiln_status read_slots(place *at, uint64_t **rows, uint32_t *n, kiln_erro
         const kiln_chunk *c = find_chunk(l, name);
         (*rows)[i] = c ? c->count : 65536;
         if (!c && l) problem(at, "chunk '%s' is not in the layer '%s'", name, l->kind);
-        if (!l && at->drawn->layer) problem(at, "chunk '%s' belongs to levels of detail that do not exist", name);
+        if (!l && at->drawn->layer)
+            problem(at, "chunk '%s' belongs to levels of detail that do not exist", name);
     }
 done:
     free(names);
@@ -95,7 +101,9 @@ static kiln_status check_visible(place *at, kiln_error *err)
     const uint16_t *row = at->b.data;
     for (uint64_t i = 0; slots_fit && rows_fit && i < t->visible; i++) {
         if (slot[i] < n_slots && row[i] < rows[slot[i]]) continue;
-        problem(at, "visible Gaussian %" PRIu64 " is row %u of slot %" PRIu32 ", which does not exist", i, row[i], slot[i]);
+        problem(at,
+                "visible Gaussian %" PRIu64 " is row %u of slot %" PRIu32 ", which does not exist",
+                i, row[i], slot[i]);
         break;
     }
 done:
@@ -103,8 +111,9 @@ done:
     return st;
 }
 
-/* ---- bands ------------------------------------------------------------------------------------------------------- */
-/* One LEB128 number from code[*used..end); false when it is cut, longer than five bytes or above 2^32 - 1. */
+/* ---- bands ----------------------------------------------------------------------------------- */
+/* One LEB128 number from code[*used..end); false when it is cut, longer than five bytes or above
+ * 2^32 - 1. */
 static bool leb128(const unsigned char *code, uint64_t end, uint64_t *used, uint32_t *out)
 {
     uint64_t v = 0;
@@ -119,7 +128,8 @@ static bool leb128(const unsigned char *code, uint64_t end, uint64_t *used, uint
     return false;
 }
 
-static bool tile_is_sound(const unsigned char *code, uint64_t bytes, uint32_t count, uint64_t visible)
+static bool tile_is_sound(const unsigned char *code, uint64_t bytes, uint32_t count,
+                          uint64_t visible)
 {
     uint64_t used = 0, rank = 0;
     for (uint32_t i = 0; i < count; i++) {
@@ -135,27 +145,33 @@ static kiln_status check_band(place *at, const kiln_tile_band *b, kiln_error *er
 {
     const kiln_tile_table *t = at->table;
     bool counts_fit, bytes_fit;
-    uint64_t tiles = (uint64_t)(b->row1 - b->row0) * t->tiles_x, pairs = 0, used = 0, code_bytes = b->rank_delta.raw_bytes;
+    uint64_t tiles = (uint64_t)(b->row1 - b->row0) * t->tiles_x, pairs = 0, used = 0,
+             code_bytes = b->rank_delta.raw_bytes;
     KILN_TRY(read_exact(at, &b->tile_count, tiles, 4, &at->a, &counts_fit, err));
     KILN_TRY(read_exact(at, &b->tile_bytes, tiles, 4, &at->b, &bytes_fit, err));
     if (!counts_fit || !bytes_fit) return KILN_OK;
-    if (!kiln_array_is_whole(&b->rank_delta)) return kiln_fail(err, KILN_E_IO, "array 'rank_delta' lacks segments");
+    if (!kiln_array_is_whole(&b->rank_delta))
+        return kiln_fail(err, KILN_E_IO, "array 'rank_delta' lacks segments");
     KILN_TRY(kiln_scratch_want(&at->code, code_bytes, err));
     KILN_TRY(kiln_manifest_read_array(at->check->m, &b->rank_delta, at->code.data, err));
     const uint32_t *count = at->a.data, *bytes = at->b.data;
     for (uint64_t i = 0; i < tiles; i++) {
         if (bytes[i] > code_bytes - used ||
-            !tile_is_sound((const unsigned char *)at->code.data + used, bytes[i], count[i], t->visible)) {
-            problem(at, "the code of tile %" PRIu64 " of rows %" PRIu32 "..%" PRIu32 " is damaged", i, b->row0, b->row1);
+            !tile_is_sound((const unsigned char *)at->code.data + used, bytes[i], count[i],
+                           t->visible)) {
+            problem(at, "the code of tile %" PRIu64 " of rows %" PRIu32 "..%" PRIu32 " is damaged",
+                    i, b->row0, b->row1);
             return KILN_OK;
         }
         used += bytes[i];
         pairs += count[i];
     }
     if (used != code_bytes)
-        problem(at, "rows %" PRIu32 "..%" PRIu32 " have %" PRIu64 " bytes too many", b->row0, b->row1, code_bytes - used);
+        problem(at, "rows %" PRIu32 "..%" PRIu32 " have %" PRIu64 " bytes too many", b->row0,
+                b->row1, code_bytes - used);
     if (pairs != b->pairs)
-        problem(at, "rows %" PRIu32 "..%" PRIu32 " claim %" PRIu64 " pairs, but have %" PRIu64, b->row0, b->row1, b->pairs, pairs);
+        problem(at, "rows %" PRIu32 "..%" PRIu32 " claim %" PRIu64 " pairs, but have %" PRIu64,
+                b->row0, b->row1, b->pairs, pairs);
     return KILN_OK;
 }
 
@@ -163,7 +179,8 @@ static kiln_status check_table(place *at, kiln_error *err)
 {
     const kiln_tile_table *t = at->table;
     uint32_t row = 0;
-    if (!kiln_hash_equal(kiln_tile_table_digest(t), t->digest)) problem(at, "its content does not have the digest that it claims");
+    if (!kiln_hash_equal(kiln_tile_table_digest(t), t->digest))
+        problem(at, "its content does not have the digest that it claims");
     if (at->check->quick) return KILN_OK;
     KILN_TRY(kiln_check_take(at->check, check_visible(at, err), err));
     for (uint32_t i = 0; i < t->n_bands; i++) {
@@ -185,7 +202,8 @@ static void place_release(place *at)
     free(at->code.data);
 }
 
-/* Do the tables belong to the layer that is drawn now? A stage before tiles that ran again leaves them stale, not damaged. */
+/* Do the tables belong to the layer that is drawn now? A stage before tiles that ran again leaves
+ * them stale, not damaged. */
 static kiln_status tables_are_current(kiln_check *c, bool *current, kiln_error *err)
 {
     kiln_stage_row row;
@@ -241,8 +259,9 @@ done:
     return st;
 }
 
-/* ---- for the sweep ----------------------------------------------------------------------------------------------- */
-kiln_status kiln_check_table(kiln_check *c, const kiln_tile_table *t, const kiln_check_drawn *drawn, kiln_error *err)
+/* ---- for the sweep --------------------------------------------------------------------------- */
+kiln_status kiln_check_table(kiln_check *c, const kiln_tile_table *t, const kiln_check_drawn *drawn,
+                             kiln_error *err)
 {
     place at = {.check = c, .table = t, .drawn = drawn};
     const kiln_status st = check_table(&at, err);
@@ -262,15 +281,17 @@ void kiln_check_table_arrays(const kiln_tile_table *t, kiln_array_fn *fn, void *
     }
 }
 
-/* What is read of the table itself stays while bands are read, one after the other. Names take a row count each; a blob that is
- * read takes itself twice more. */
+/* What is read of the table itself stays while bands are read, one after the other. Names take a
+ * row count each; a blob that is read takes itself twice more. */
 uint64_t kiln_check_table_ram(const kiln_tile_table *t)
 {
-    const uint64_t own = t->visible_slot.raw_bytes + t->visible_row.raw_bytes, names = 9 * t->chunks.raw_bytes;
+    const uint64_t own = t->visible_slot.raw_bytes + t->visible_row.raw_bytes,
+                   names = 9 * t->chunks.raw_bytes;
     uint64_t largest = 0;
     for (uint32_t i = 0; i < t->n_bands; i++) {
         const kiln_tile_band *b = &t->bands[i];
-        const uint64_t band = b->tile_count.raw_bytes + b->tile_bytes.raw_bytes + b->rank_delta.raw_bytes;
+        const uint64_t band =
+            b->tile_count.raw_bytes + b->tile_bytes.raw_bytes + b->rank_delta.raw_bytes;
         if (band > largest) largest = band;
     }
     const uint64_t all = own + names + largest, blob = all < KILN_BLOB_MAX ? all : KILN_BLOB_MAX;

@@ -1,5 +1,6 @@
-/* The file is small beside the units that it speaks of, and is read whole. It may lie beside a stranger's manifest: nothing in it
- * is trusted before it is checked, and a link or a pipe of its name is refused. */
+/* The file is small beside the units that it speaks of, and is read whole. It may lie beside a
+ * stranger's manifest: nothing in it is trusted before it is checked, and a link or a pipe of its
+ * name is refused. */
 #include "schema/claim.h"
 
 #include "base/file.h"
@@ -22,10 +23,12 @@ static const char first_line[] = "splatkiln-claim 1";
 static kiln_status claim_path(const char *manifest, char out[KILN_PATH_MAX], kiln_error *err)
 {
     char real[KILN_PATH_MAX];
-    const bool known = kiln_manifest_real_path(manifest, real, NULL) == KILN_OK; /* else its folder is not there */
+    /* else its folder is not there */
+    const bool known = kiln_manifest_real_path(manifest, real, NULL) == KILN_OK;
     const int n = snprintf(out, KILN_PATH_MAX, "%s.claim", known ? real : manifest);
     if (n > 0 && n < KILN_PATH_MAX) return KILN_OK;
-    return kiln_fail(err, KILN_E_INPUT, "the path of the claim beside '%.200s...' is too long", manifest);
+    return kiln_fail(err, KILN_E_INPUT, "the path of the claim beside '%.200s...' is too long",
+                     manifest);
 }
 
 void kiln_claim_release(kiln_claim *c)
@@ -35,7 +38,7 @@ void kiln_claim_release(kiln_claim *c)
     *c = (kiln_claim){0};
 }
 
-/* ---- reading ------------------------------------------------------------------------------------------------------ */
+/* ---- reading --------------------------------------------------------------------------------- */
 static bool read_claim_number(const char *text, uint64_t *out)
 {
     char *end;
@@ -80,9 +83,11 @@ static kiln_status add_due(kiln_claim *c, char *text, bool *sound, kiln_error *e
     *sound = false;
     if (!dash) return KILN_OK;
     *dash = '\0';
-    if (!read_claim_number(text, &range.first) || !read_claim_number(dash + 1, &range.last) || range.first > range.last)
+    if (!read_claim_number(text, &range.first) || !read_claim_number(dash + 1, &range.last) ||
+        range.first > range.last)
         return KILN_OK;
-    if (range.last >= c->n_units || (c->n_due && c->due[c->n_due - 1].last >= range.first)) return KILN_OK;
+    if (range.last >= c->n_units || (c->n_due && c->due[c->n_due - 1].last >= range.first))
+        return KILN_OK;
     KILN_TRY(more_rows((void **)&c->due, c->n_due, sizeof *c->due, err));
     c->due[c->n_due++] = range;
     *sound = true;
@@ -96,15 +101,18 @@ static kiln_status add_decision(kiln_claim *c, char *text, bool *sound, kiln_err
     *sound = false;
     if (!blank || c->n_decisions == KILN_DECISIONS_MAX) return KILN_OK;
     *blank = '\0';
-    if (!read_word(text, d.name, sizeof d.name) || !read_claim_number(blank + 1, &d.value)) return KILN_OK;
+    if (!read_word(text, d.name, sizeof d.name) || !read_claim_number(blank + 1, &d.value))
+        return KILN_OK;
     KILN_TRY(more_rows((void **)&c->decisions, c->n_decisions, sizeof *c->decisions, err));
     c->decisions[c->n_decisions++] = d;
     *sound = true;
     return KILN_OK;
 }
 
-/* `units` stands before `due`, whose numbers are below it. An unknown word is of a newer version: refused. */
-static kiln_status read_line(kiln_claim *c, const char *word, char *value, bool *sound, kiln_error *err)
+/* `units` stands before `due`, whose numbers are below it. An unknown word is of a newer version:
+ * refused. */
+static kiln_status read_line(kiln_claim *c, const char *word, char *value, bool *sound,
+                             kiln_error *err)
 {
     uint64_t n = 0;
     *sound = true;
@@ -121,11 +129,13 @@ static kiln_status read_line(kiln_claim *c, const char *word, char *value, bool 
     else if (!strcmp(word, "what"))
         *sound = read_word(value, c->what, sizeof c->what);
     else if (!strcmp(word, "units"))
-        *sound = c->n_due == 0 && read_claim_number(value, &c->n_units); /* `due` was checked against it */
+        /* `due` was checked against it */
+        *sound = c->n_due == 0 && read_claim_number(value, &c->n_units);
     else if (!strcmp(word, "pid"))
         *sound = read_claim_number(value, &n) && n <= INT32_MAX && (c->pid = (int64_t)n, true);
     else if (!strcmp(word, "tasks"))
-        *sound = read_claim_number(value, &n) && n > 0 && n <= KILN_TASKS_MAX && (c->tasks = (uint32_t)n, true);
+        *sound = read_claim_number(value, &n) && n > 0 && n <= KILN_TASKS_MAX &&
+                 (c->tasks = (uint32_t)n, true);
     else
         *sound = false;
     return KILN_OK;
@@ -133,10 +143,12 @@ static kiln_status read_line(kiln_claim *c, const char *word, char *value, bool 
 
 static bool is_complete(const kiln_claim *c)
 {
-    return *c->stage && *c->host && *c->start && *c->what && c->tasks && c->n_due && !kiln_hash_is_zero(c->plan);
+    return *c->stage && *c->host && *c->start && *c->what && c->tasks && c->n_due &&
+           !kiln_hash_is_zero(c->plan);
 }
 
-static kiln_status parse_claim(const char *path, char *text, size_t size, kiln_claim *c, kiln_error *err)
+static kiln_status parse_claim(const char *path, char *text, size_t size, kiln_claim *c,
+                               kiln_error *err)
 {
     bool sound = memchr(text, '\0', size) == NULL, ended = false;
     unsigned line = 1;
@@ -155,8 +167,9 @@ static kiln_status parse_claim(const char *path, char *text, size_t size, kiln_c
     }
     if (sound && ended && next && !*next && is_complete(c)) return KILN_OK;
     return kiln_fail(err, KILN_E_INPUT,
-                     "'%s' is not the claim of a plan%s; kiln-STAGE MANIFEST --break-claim of any stage removes it", path,
-                     sound ? ", or is cut short" : "");
+                     "'%s' is not the claim of a plan%s; kiln-STAGE MANIFEST --break-claim of any "
+                     "stage removes it",
+                     path, sound ? ", or is cut short" : "");
 }
 
 kiln_status kiln_claim_read(const char *manifest, bool *there, kiln_claim *out, kiln_error *err)
@@ -174,7 +187,9 @@ kiln_status kiln_claim_read(const char *manifest, bool *there, kiln_claim *out, 
     }
     *there = true;
     if (!S_ISREG(s.st_mode))
-        return kiln_fail(err, KILN_E_INPUT, "'%s' is not a regular file, so it cannot be the claim of a plan; remove it", path);
+        return kiln_fail(
+            err, KILN_E_INPUT,
+            "'%s' is not a regular file, so it cannot be the claim of a plan; remove it", path);
     KILN_TRY(kiln_file_read(path, BYTES_MAX, &text, &size, err));
     const kiln_status st = parse_claim(path, (char *)text, size, out, err);
     free(text);
@@ -202,7 +217,7 @@ bool kiln_claim_has_due(const kiln_claim *c, uint64_t position)
     return low < c->n_due && c->due[low].first <= position;
 }
 
-/* ---- writing ------------------------------------------------------------------------------------------------------ */
+/* ---- writing --------------------------------------------------------------------------------- */
 static void fill_in(kiln_claim *c)
 {
     const time_t now = time(NULL);
@@ -217,13 +232,17 @@ static void fill_in(kiln_claim *c)
 static kiln_status print(const kiln_claim *c, kiln_buffer *b, kiln_error *err)
 {
     char hex[33];
-    KILN_TRY(kiln_buffer_printf(
-        b, err, "%s\nstage %s\nplan %s\nhost %s\npid %" PRId64 "\nstart %s\ntasks %" PRIu32 "\nunits %" PRIu64 "\n", first_line,
-        c->stage, kiln_hash_hex(c->plan, hex), c->host, c->pid, c->start, c->tasks, c->n_units));
+    KILN_TRY(kiln_buffer_printf(b, err,
+                                "%s\nstage %s\nplan %s\nhost %s\npid %" PRId64
+                                "\nstart %s\ntasks %" PRIu32 "\nunits %" PRIu64 "\n",
+                                first_line, c->stage, kiln_hash_hex(c->plan, hex), c->host, c->pid,
+                                c->start, c->tasks, c->n_units));
     for (uint64_t i = 0; i < c->n_due; i++)
-        KILN_TRY(kiln_buffer_printf(b, err, "due %" PRIu64 "-%" PRIu64 "\n", c->due[i].first, c->due[i].last));
+        KILN_TRY(kiln_buffer_printf(b, err, "due %" PRIu64 "-%" PRIu64 "\n", c->due[i].first,
+                                    c->due[i].last));
     for (uint32_t i = 0; i < c->n_decisions; i++)
-        KILN_TRY(kiln_buffer_printf(b, err, "decision %s %" PRIu64 "\n", c->decisions[i].name, c->decisions[i].value));
+        KILN_TRY(kiln_buffer_printf(b, err, "decision %s %" PRIu64 "\n", c->decisions[i].name,
+                                    c->decisions[i].value));
     return kiln_buffer_printf(b, err, "what %s\nend\n", c->what);
 }
 
@@ -253,7 +272,9 @@ kiln_status kiln_claim_write(const char *manifest, kiln_claim *c, kiln_error *er
     KILN_GO(drop_temporaries(path, err));
     KILN_GO(print(c, &b, err));
     if (b.size > BYTES_MAX) {
-        st = kiln_fail(err, KILN_E_INPUT, "the list of due units is too long for '%s'; run the stage on one host", path);
+        st = kiln_fail(err, KILN_E_INPUT,
+                       "the list of due units is too long for '%s'; run the stage on one host",
+                       path);
         goto done;
     }
     KILN_GO(kiln_file_write(path, b.data, b.size, err));
@@ -272,13 +293,15 @@ kiln_status kiln_claim_remove(const char *manifest, kiln_error *err)
     return sync_folder_of(path, err);
 }
 
-kiln_status kiln_claim_break(const char *manifest, const char *stage, kiln_claim_broken_fn *also, kiln_error *err)
+kiln_status kiln_claim_break(const char *manifest, const char *stage, kiln_claim_broken_fn *also,
+                             kiln_error *err)
 {
     kiln_lock lock;
     kiln_claim claim = {0};
     bool there = false;
     KILN_TRY(kiln_lock_take(manifest, stage, &lock, err));
-    if (kiln_claim_read(manifest, &there, &claim, NULL) != KILN_OK) there = false; /* the stage's next run removes what it left */
+    /* the stage's next run removes what it left */
+    if (kiln_claim_read(manifest, &there, &claim, NULL) != KILN_OK) there = false;
     const kiln_status st = kiln_claim_remove(manifest, err);
     if (st == KILN_OK && there && also) also(manifest, &claim);
     kiln_claim_release(&claim);
@@ -286,7 +309,8 @@ kiln_status kiln_claim_break(const char *manifest, const char *stage, kiln_claim
     return st;
 }
 
-kiln_status kiln_claim_set_tasks(const char *manifest, const char *stage, kiln_hash plan, uint32_t tasks, kiln_error *err)
+kiln_status kiln_claim_set_tasks(const char *manifest, const char *stage, kiln_hash plan,
+                                 uint32_t tasks, kiln_error *err)
 {
     kiln_lock lock;
     kiln_claim c = {0};
@@ -294,7 +318,8 @@ kiln_status kiln_claim_set_tasks(const char *manifest, const char *stage, kiln_h
     KILN_TRY(kiln_lock_take(manifest, stage, &lock, err));
     kiln_status st = kiln_claim_read(manifest, &there, &c, err);
     if (st == KILN_OK && (!there || !kiln_hash_equal(c.plan, plan)))
-        st = kiln_fail(err, KILN_E_STALE, "the plan of '%s' has changed since this run began; run it again", manifest);
+        st = kiln_fail(err, KILN_E_STALE,
+                       "the plan of '%s' has changed since this run began; run it again", manifest);
     c.tasks = tasks;
     if (st == KILN_OK) st = kiln_claim_write(manifest, &c, err);
     kiln_claim_release(&c);
@@ -309,12 +334,13 @@ kiln_status kiln_claim_refuse(const char *manifest, kiln_error *err)
     kiln_status st = kiln_claim_read(manifest, &there, &c, err);
     const char *scene = strcmp(c.stage, "import") ? "" : " SCENE";
     if (st == KILN_OK && there)
-        st = kiln_fail(
-            err, KILN_E_BUSY,
-            "'%s' is claimed: kiln-%s --plan (host %s, pid %" PRId64
-            ", %s) has shared out units that tasks compute from its present state; bring them in with kiln-%s%s '%.200s' --gather "
-            "DIR, or give them up with kiln-%s%s '%.200s' --break-claim",
-            manifest, c.stage, c.host, c.pid, c.start, c.stage, scene, manifest, c.stage, scene, manifest);
+        st = kiln_fail(err, KILN_E_BUSY,
+                       "'%s' is claimed: kiln-%s --plan (host %s, pid %" PRId64
+                       ", %s) has shared out units that tasks compute from its present state; "
+                       "bring them in with kiln-%s%s '%.200s' --gather "
+                       "DIR, or give them up with kiln-%s%s '%.200s' --break-claim",
+                       manifest, c.stage, c.host, c.pid, c.start, c.stage, scene, manifest, c.stage,
+                       scene, manifest);
     kiln_claim_release(&c);
     return st;
 }

@@ -1,6 +1,6 @@
-/* digest -- what layers and tile tables are named by: the hash of a text made of names, counts and hashes, which SCHEMA.md
- * ("Digests") gives as the SQL that prints it, so that any program can make it. Names are written in hexadecimal: no name
- * can pretend to be the next field. */
+/* digest -- what layers and tile tables are named by: the hash of a text made of names, counts and
+ * hashes, which SCHEMA.md ("Digests") gives as the SQL that prints it, so that any program can make
+ * it. Names are written in hexadecimal: no name can pretend to be the next field. */
 #include "base/endian.h"
 #include "schema/layers.h"
 #include "schema/manifest_internal.h"
@@ -15,7 +15,8 @@ static void put_hex(kiln_hasher *h, const void *data, size_t bytes)
 {
     static const char digits[] = "0123456789ABCDEF";
     const unsigned char *p = data;
-    for (size_t i = 0; i < bytes; i++) kiln_hasher_update(h, (const char[]){digits[p[i] >> 4], digits[p[i] & 15]}, 2);
+    for (size_t i = 0; i < bytes; i++)
+        kiln_hasher_update(h, (const char[]){digits[p[i] >> 4], digits[p[i] & 15]}, 2);
 }
 
 static void hash_text(kiln_hasher *h, const char *fmt, ...) KILN_PRINTF(2, 3);
@@ -29,8 +30,10 @@ static void hash_text(kiln_hasher *h, const char *fmt, ...)
     kiln_hasher_update(h, line, (size_t)n);
 }
 
-/* One line for a segment; one without a hash for a chunk without planes or a plane without bytes. */
-static void put_plane_line(kiln_hasher *h, const kiln_chunk *c, const kiln_plane *p, const kiln_hash *segment)
+/* One line for a segment; one without a hash for a chunk without planes or a plane without
+ * bytes. */
+static void put_plane_line(kiln_hasher *h, const kiln_chunk *c, const kiln_plane *p,
+                           const kiln_hash *segment)
 {
     put_hex(h, c->name, strlen(c->name));
     hash_text(h, " %" PRIu64 " ", c->count);
@@ -83,7 +86,8 @@ kiln_hash kiln_layer_digest(const kiln_layer *l)
             const kiln_plane *p = &c->planes[k];
             bool empty = p->data.raw_bytes == 0; /* with one empty segment or with none: alike */
             if (empty) put_plane_line(h, c, p, NULL);
-            for (uint32_t s = 0; !empty && s < p->data.n_segments; s++) put_plane_line(h, c, p, &p->data.segments[s]);
+            for (uint32_t s = 0; !empty && s < p->data.n_segments; s++)
+                put_plane_line(h, c, p, &p->data.segments[s]);
         }
     }
     return kiln_hasher_end(h);
@@ -101,7 +105,8 @@ static void put_array_lines(kiln_hasher *h, const char *name, const kiln_array *
 kiln_hash kiln_tile_table_digest(const kiln_tile_table *t)
 {
     kiln_hasher *h = kiln_hasher_new();
-    hash_text(h, "%" PRIu32 " %" PRIu32 " %" PRIu64 " %" PRIu64 "\n", t->width, t->height, t->visible, t->pairs);
+    hash_text(h, "%" PRIu32 " %" PRIu32 " %" PRIu64 " %" PRIu64 "\n", t->width, t->height,
+              t->visible, t->pairs);
     put_array_lines(h, "chunks", &t->chunks);
     put_array_lines(h, "visible_row", &t->visible_row);
     put_array_lines(h, "visible_slot", &t->visible_slot);

@@ -1,10 +1,12 @@
-/* digest_lines -- the lines of `kiln-verify --digest`: what two bakes are compared by. A name has no blank in it, so that
- * a line is three words, and nothing of when, where and on what it was made:
+/* digest_lines -- the lines of `kiln-verify --digest`: what two bakes are compared by. A name has
+ * no blank in it, so that a line is three words, and nothing of when, where and on what it was
+ * made:
  *
  *   layer KIND DIGEST
  *   table CAMERA:PROFILE[_aa]:near=N DIGEST
- *   image CAMERA:PROFILE[_aa]:near=N[:fast] DIGEST   of the float32 pixels (SCHEMA.md); fast: of kiln-render --fast, which no exact
- *                                                    picture is equal to
+ *   image CAMERA:PROFILE[_aa]:near=N[:fast] DIGEST   of the float32 pixels (SCHEMA.md); fast: of
+ *                                                    kiln-render --fast, which no exact picture is
+ *                                                    equal to
  *
  * Blanks, control bytes and '%' of a camera's name are percent-encoded; N is printed by %g. */
 #include "base/memory.h"
@@ -15,7 +17,8 @@
 #include <stdlib.h>
 #include <string.h>
 
-enum { NAME_BYTES = 3400 }; /* a camera's name of 1024 bytes with every byte encoded, profile, near */
+/* a camera's name of 1024 bytes with every byte encoded, profile, near */
+enum { NAME_BYTES = 3400 };
 
 typedef struct {
     const char *kind, *name; /* name: in line_list.texts */
@@ -33,7 +36,9 @@ kiln_status kiln_name_encode(const char *name, char *out, size_t size, kiln_erro
     static const char digits[] = "0123456789ABCDEF";
     size_t used = 0;
     for (const unsigned char *p = (const unsigned char *)name; *p; p++) {
-        if (used + 4 > size) return kiln_fail(err, KILN_E_BUG, "name '%.200s' does not fit into %zu bytes", name, size);
+        if (used + 4 > size)
+            return kiln_fail(err, KILN_E_BUG, "name '%.200s' does not fit into %zu bytes", name,
+                             size);
         if (*p > ' ' && *p != '%' && *p != 0x7f) {
             out[used++] = (char)*p;
             continue;
@@ -46,12 +51,14 @@ kiln_status kiln_name_encode(const char *name, char *out, size_t size, kiln_erro
     return KILN_OK;
 }
 
-static kiln_status add_line(line_list *list, const char *kind, const char *name, kiln_hash digest, kiln_error *err)
+static kiln_status add_line(line_list *list, const char *kind, const char *name, kiln_hash digest,
+                            kiln_error *err)
 {
     if (list->n == list->capacity) {
         size_t capacity = list->capacity ? list->capacity * 2 : 16;
         digest_line *more = realloc(list->lines, capacity * sizeof *more);
-        if (!more) return kiln_fail(err, KILN_E_NOMEM, "out of memory for %zu digest lines", capacity);
+        if (!more)
+            return kiln_fail(err, KILN_E_NOMEM, "out of memory for %zu digest lines", capacity);
         list->lines = more;
         list->capacity = capacity;
     }
@@ -60,12 +67,13 @@ static kiln_status add_line(line_list *list, const char *kind, const char *name,
     return kiln_texts_add(&list->texts, name, &line->name, err);
 }
 
-static kiln_status name_view(char out[NAME_BYTES], const char *camera, const char *profile, bool antialiased, double near_m,
-                             const char *suffix, kiln_error *err)
+static kiln_status name_view(char out[NAME_BYTES], const char *camera, const char *profile,
+                             bool antialiased, double near_m, const char *suffix, kiln_error *err)
 {
     KILN_TRY(kiln_name_encode(camera, out, NAME_BYTES - 100, err));
     size_t used = strlen(out);
-    snprintf(out + used, NAME_BYTES - used, ":%.31s%s:near=%g%s", profile, antialiased ? "_aa" : "", near_m, suffix);
+    snprintf(out + used, NAME_BYTES - used, ":%.31s%s:near=%g%s", profile, antialiased ? "_aa" : "",
+             near_m, suffix);
     return KILN_OK;
 }
 
@@ -75,8 +83,10 @@ static kiln_status add_layers(kiln_manifest *m, line_list *list, kiln_error *err
     bool row;
     char kind[16], name[NAME_BYTES];
     kiln_status st = KILN_OK;
-    KILN_TRY(
-        kiln_query_open(m, &q, "SELECT kind, layer.digest FROM stage_output JOIN layer ON layer.id = stage_output.layer", err));
+    KILN_TRY(kiln_query_open(
+        m, &q,
+        "SELECT kind, layer.digest FROM stage_output JOIN layer ON layer.id = stage_output.layer",
+        err));
     for (;;) {
         KILN_GO(kiln_query_step(&q, &row, err));
         if (!row) break;
@@ -114,7 +124,8 @@ static int compare_lines(const void *a, const void *b)
     return c ? c : memcmp(x->digest.bytes, y->digest.bytes, sizeof x->digest.bytes);
 }
 
-kiln_status kiln_manifest_digests(kiln_manifest *m, kiln_digest_line_fn *line, void *context, kiln_error *err)
+kiln_status kiln_manifest_digests(kiln_manifest *m, kiln_digest_line_fn *line, void *context,
+                                  kiln_error *err)
 {
     bool own;
     line_list list = {0};

@@ -1,24 +1,27 @@
 /* gc_blobs -- the blobs that nothing needs.
  *
- * No index leads from a blob to the rows that name it, so asking for each blob would read all of them each time. Instead the hashes
- * that kept rows name are read once and sorted, and run through beside the blobs' own hashes, which have an index. */
+ * No index leads from a blob to the rows that name it, so asking for each blob would read all of
+ * them each time. Instead the hashes that kept rows name are read once and sorted, and run through
+ * beside the blobs' own hashes, which have an index. */
 #include "schema/gc_internal.h"
 
 #include <inttypes.h>
 #include <stdlib.h>
 #include <string.h>
 
-/* ---- sets of hashes --------------------------------------------------------------------------------------------------- */
+/* ---- sets of hashes -------------------------------------------------------------------------- */
 static int hashes_by_bytes(const void *a, const void *b) { return memcmp(a, b, sizeof(kiln_hash)); }
 
 void kiln_gc_sort_hashes(kiln_buffer *hashes)
 {
-    if (hashes->size) qsort(hashes->data, hashes->size / sizeof(kiln_hash), sizeof(kiln_hash), hashes_by_bytes);
+    if (hashes->size)
+        qsort(hashes->data, hashes->size / sizeof(kiln_hash), sizeof(kiln_hash), hashes_by_bytes);
 }
 
 bool kiln_gc_has_hash(const kiln_buffer *sorted, kiln_hash hash)
 {
-    return sorted->size && bsearch(hash.bytes, sorted->data, sorted->size / sizeof hash, sizeof hash, hashes_by_bytes);
+    return sorted->size && bsearch(hash.bytes, sorted->data, sorted->size / sizeof hash,
+                                   sizeof hash, hashes_by_bytes);
 }
 
 static kiln_status add_hash(kiln_query *q, kiln_buffer *list, kiln_error *err)
@@ -28,16 +31,18 @@ static kiln_status add_hash(kiln_query *q, kiln_buffer *list, kiln_error *err)
     return kiln_buffer_put(list, hash.bytes, sizeof hash.bytes, err);
 }
 
-kiln_status kiln_gc_read_hashes(kiln_manifest *m, const char *sql, kiln_buffer *out, kiln_error *err)
+kiln_status kiln_gc_read_hashes(kiln_manifest *m, const char *sql, kiln_buffer *out,
+                                kiln_error *err)
 {
     return kiln_gc_read_rows(m, sql, add_hash, out, err);
 }
 
-/* ---- what is named ------------------------------------------------------------------------------------------------------ */
+/* ---- what is named --------------------------------------------------------------------------- */
 kiln_status kiln_gc_output_hashes(kiln_manifest *m, kiln_buffer *out, kiln_error *err)
 {
     KILN_TRY(kiln_gc_read_hashes(m,
-                                 "SELECT hash FROM stage_output JOIN chunk USING (layer) JOIN plane ON plane.chunk = chunk.id"
+                                 "SELECT hash FROM stage_output JOIN chunk USING (layer) JOIN "
+                                 "plane ON plane.chunk = chunk.id"
                                  " JOIN plane_segment ON plane_segment.plane = plane.id",
                                  out, err));
     return kiln_gc_read_hashes(m, "SELECT hash FROM tile_segment", out, err);
@@ -65,7 +70,7 @@ done:
     return st;
 }
 
-/* ---- what is not ---------------------------------------------------------------------------------------------------------- */
+/* ---- what is not ----------------------------------------------------------------------------- */
 /* A place in the sorted hashes that are named, each perhaps several times. */
 typedef struct {
     const kiln_buffer *named;
@@ -73,7 +78,8 @@ typedef struct {
 } walk;
 
 /* Goes on to `hash`. A named one that was passed by is not among the blobs. */
-static kiln_status go_to(const kiln_gc *g, walk *w, const unsigned char *hash, bool *is_named, kiln_error *err)
+static kiln_status go_to(const kiln_gc *g, walk *w, const unsigned char *hash, bool *is_named,
+                         kiln_error *err)
 {
     const size_t n = w->named->size / sizeof(kiln_hash);
     *is_named = false;
@@ -84,20 +90,24 @@ static kiln_status go_to(const kiln_gc *g, walk *w, const unsigned char *hash, b
         const int order = hash ? memcmp(h.bytes, hash, sizeof h) : -1;
         if (order > 0) return KILN_OK;
         if (order < 0)
-            return kiln_fail(err, KILN_E_IO, "manifest '%s' is damaged: blob %s is missing; kiln-verify says what refers to it",
-                             g->m->path, kiln_hash_hex(h, hex));
+            return kiln_fail(
+                err, KILN_E_IO,
+                "manifest '%s' is damaged: blob %s is missing; kiln-verify says what refers to it",
+                g->m->path, kiln_hash_hex(h, hex));
         *is_named = true;
     }
     return KILN_OK;
 }
 
-static kiln_status list_unnamed(kiln_gc *g, const kiln_buffer *named, kiln_buffer *list, kiln_error *err)
+static kiln_status list_unnamed(kiln_gc *g, const kiln_buffer *named, kiln_buffer *list,
+                                kiln_error *err)
 {
     kiln_query q;
     bool row, is_named;
     walk w = {.named = named};
     kiln_status st = KILN_OK;
-    KILN_TRY(kiln_query_open(g->m, &q, "SELECT hash, id FROM blob ORDER BY hash", err)); /* the index alone has both */
+    /* the index alone has both */
+    KILN_TRY(kiln_query_open(g->m, &q, "SELECT hash, id FROM blob ORDER BY hash", err));
     for (;;) {
         KILN_GO(kiln_query_step(&q, &row, err));
         if (!row) break;

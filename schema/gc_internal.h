@@ -61,8 +61,8 @@ struct kiln_gc {
 
 /* Calls add for every row; what it appends is the list. The buffer stays the caller's. */
 typedef kiln_status kiln_gc_add_fn(kiln_query *q, kiln_buffer *list, kiln_error *err);
-kiln_status kiln_gc_read_rows(kiln_manifest *m, const char *sql, kiln_gc_add_fn *add, kiln_buffer *list,
-                              kiln_error *err) KILN_MUST_CHECK;
+kiln_status kiln_gc_read_rows(kiln_manifest *m, const char *sql, kiln_gc_add_fn *add,
+                              kiln_buffer *list, kiln_error *err) KILN_MUST_CHECK;
 /* gc_units.c: stages, units and layers, and which of them are kept. */
 kiln_status kiln_gc_find_rows(kiln_gc *g, kiln_error *err) KILN_MUST_CHECK;
 /* gc_runs.c: the records of runs, and which of them are kept. */
@@ -70,12 +70,14 @@ kiln_status kiln_gc_find_runs(kiln_gc *g, kiln_error *err) KILN_MUST_CHECK;
 /* gc_blobs.c: the blobs that nothing kept names. */
 kiln_status kiln_gc_find_blobs(kiln_gc *g, kiln_error *err) KILN_MUST_CHECK;
 /* Hashes of the blobs that current layers and tile tables name, appended to `out`. */
-kiln_status kiln_gc_output_hashes(kiln_manifest *m, kiln_buffer *out, kiln_error *err) KILN_MUST_CHECK;
+kiln_status kiln_gc_output_hashes(kiln_manifest *m, kiln_buffer *out,
+                                  kiln_error *err) KILN_MUST_CHECK;
 
 /* Sets of hashes are sorted buffers of them. */
 void kiln_gc_sort_hashes(kiln_buffer *hashes);
 bool kiln_gc_has_hash(const kiln_buffer *sorted, kiln_hash hash);
 /* The first column of each row, appended. */
-kiln_status kiln_gc_read_hashes(kiln_manifest *m, const char *sql, kiln_buffer *out, kiln_error *err) KILN_MUST_CHECK;
+kiln_status kiln_gc_read_hashes(kiln_manifest *m, const char *sql, kiln_buffer *out,
+                                kiln_error *err) KILN_MUST_CHECK;
 
 #endif

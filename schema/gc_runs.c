@@ -13,7 +13,8 @@ static const char runs_sql[] =
     "   exit_code IN (0, 7) AND " KILN_SQL_RUN_STORED_UNITS " AS is_task,"
     "   length(CAST(counters AS BLOB)) + length(CAST(parameters AS BLOB)) AS bytes FROM run),"
     " newest AS (SELECT stage, max(id) AS id, max(iif(made, id, 0)) AS made FROM r GROUP BY stage),"
-    " before AS (SELECT r.stage, max(r.id) AS id FROM r JOIN newest USING (stage) WHERE r.made AND r.id < newest.made"
+    " before AS (SELECT r.stage, max(r.id) AS id FROM r JOIN newest USING (stage) WHERE r.made AND "
+    "r.id < newest.made"
     "   GROUP BY r.stage)"
     " SELECT r.id, stage, bytes,"
     "   r.id IN (newest.id, newest.made) OR (is_task AND r.id > ifnull(before.id, 0))"
@@ -49,7 +50,8 @@ kiln_gc_count kiln_gc_runs(const kiln_gc *g, const char *stage)
 {
     kiln_gc_count c = {0};
     for (uint64_t i = 0; i < g->n_runs; i++)
-        if (!stage || strcmp(stage, g->runs[i].stage) == 0) ++*(g->runs[i].kept ? &c.kept : &c.dropped);
+        if (!stage || strcmp(stage, g->runs[i].stage) == 0)
+            ++*(g->runs[i].kept ? &c.kept : &c.dropped);
     return c;
 }
 

@@ -1,19 +1,21 @@
-/* gc_steps -- drops what the plan found, in short transactions: first the rows that name blobs, then the blobs. So a blob that a
- * row names is always there, wherever a kill comes.
+/* gc_steps -- drops what the plan found, in short transactions: first the rows that name blobs,
+ * then the blobs. So a blob that a row names is always there, wherever a kill comes.
  *
- * Foreign keys are on while units and layers go, whose own rows go with them, and off while blobs go: for each blob SQLite would
- * read all rows that could name it. What stands in for that check: the plan has read all of them, no other process has written
- * since (data_version, asked inside each transaction, and the lock), and at the end another plan finds every named blob in its
+ * Foreign keys are on while units and layers go, whose own rows go with them, and off while blobs
+ * go: for each blob SQLite would read all rows that could name it. What stands in for that check:
+ * the plan has read all of them, no other process has written since (data_version, asked inside
+ * each transaction, and the lock), and at the end another plan finds every named blob in its
  * place. */
 #include "schema/gc_internal.h"
 
 #include <stdlib.h>
 #include <string.h>
 
-enum { UNITS_OF_STEP = 4096, BLOBS_OF_STEP = 16384 }; /* each dirties all pages of an index by hash, whatever its number */
+/* each dirties all pages of an index by hash, whatever its number */
+enum { UNITS_OF_STEP = 4096, BLOBS_OF_STEP = 16384 };
 #define BYTES_OF_STEP ((uint64_t)64 << 20)
 
-/* ---- the plan -------------------------------------------------------------------------------------------------------- */
+/* ---- the plan -------------------------------------------------------------------------------- */
 static kiln_status find_unneeded(kiln_gc *g, kiln_error *err)
 {
     KILN_TRY(kiln_query_number(g->m, "PRAGMA data_version", &g->data_version, err));
@@ -40,7 +42,10 @@ done:
     return st;
 }
 
-kiln_status kiln_gc_plan(kiln_manifest *m, kiln_gc **out, kiln_error *err) { return plan_gc(m, false, out, err); }
+kiln_status kiln_gc_plan(kiln_manifest *m, kiln_gc **out, kiln_error *err)
+{
+    return plan_gc(m, false, out, err);
+}
 
 void kiln_gc_free(kiln_gc *g)
 {
@@ -74,11 +79,14 @@ kiln_gc_count kiln_gc_units(const kiln_gc *g, const char *stage)
     return c;
 }
 
-kiln_gc_count kiln_gc_blobs(const kiln_gc *g) { return (kiln_gc_count){.dropped = g->n_blobs, .kept = g->n_blobs_kept}; }
+kiln_gc_count kiln_gc_blobs(const kiln_gc *g)
+{
+    return (kiln_gc_count){.dropped = g->n_blobs, .kept = g->n_blobs_kept};
+}
 uint64_t kiln_gc_bytes(const kiln_gc *g) { return g->bytes; }
 uint64_t kiln_gc_bytes_done(const kiln_gc *g) { return g->bytes_done; }
 
-/* ---- steps ------------------------------------------------------------------------------------------------------------- */
+/* ---- steps ----------------------------------------------------------------------------------- */
 static kiln_status delete_row(kiln_manifest *m, const char *sql, int64_t id, kiln_error *err)
 {
     kiln_query q;
@@ -87,7 +95,8 @@ static kiln_status delete_row(kiln_manifest *m, const char *sql, int64_t id, kil
     return kiln_query_run(&q, err);
 }
 
-/* Whole: a layer that lacked chunks could become current again, as one of its digest "stays as it is". */
+/* Whole: a layer that lacked chunks could become current again, as one of its digest "stays as it
+ * is". */
 static kiln_status drop_layer(kiln_gc *g, kiln_error *err)
 {
     return delete_row(g->m, "DELETE FROM layer WHERE id = ?", g->layers[g->next_layer++].id, err);
@@ -106,7 +115,8 @@ static kiln_status drop_units(kiln_gc *g, kiln_error *err)
 static kiln_status drop_runs(kiln_gc *g, kiln_error *err)
 {
     uint64_t bytes = 0;
-    for (int n = 0; n < UNITS_OF_STEP && bytes < BYTES_OF_STEP && g->next_run < g->n_runs; g->next_run++) {
+    for (int n = 0; n < UNITS_OF_STEP && bytes < BYTES_OF_STEP && g->next_run < g->n_runs;
+         g->next_run++) {
         if (g->runs[g->next_run].kept) continue;
         bytes += g->runs[g->next_run].bytes;
         KILN_TRY(delete_row(g->m, "DELETE FROM run WHERE id = ?", g->runs[g->next_run].id, err));
@@ -120,7 +130,8 @@ static kiln_status drop_blobs(kiln_gc *g, kiln_error *err)
     uint64_t bytes = 0;
     for (int n = 0; n < BLOBS_OF_STEP && bytes < BYTES_OF_STEP && g->next_blob < g->n_blobs; n++) {
         bytes += g->blobs[g->next_blob].bytes;
-        KILN_TRY(delete_row(g->m, "DELETE FROM blob WHERE id = ?", g->blobs[g->next_blob++].id, err));
+        KILN_TRY(
+            delete_row(g->m, "DELETE FROM blob WHERE id = ?", g->blobs[g->next_blob++].id, err));
     }
     g->bytes_done += bytes;
     return KILN_OK;
@@ -145,15 +156,17 @@ static kiln_status drop_if_unchanged(kiln_gc *g, drop_fn *fn, kiln_error *err)
     int64_t version;
     KILN_TRY(kiln_query_number(g->m, "PRAGMA data_version", &version, err));
     if (version != g->data_version)
-        return kiln_fail(err, KILN_E_BUSY, "another program has written into '%s' meanwhile; run this again when it is done",
-                         g->m->path);
+        return kiln_fail(
+            err, KILN_E_BUSY,
+            "another program has written into '%s' meanwhile; run this again when it is done",
+            g->m->path);
     return fn(g, err);
 }
 
 static bool is_empty(const kiln_gc *g)
 {
-    return g->n_blobs == 0 && kiln_gc_units(g, NULL).dropped == 0 && kiln_gc_layers(g, NULL).dropped == 0 &&
-           kiln_gc_runs(g, NULL).dropped == 0;
+    return g->n_blobs == 0 && kiln_gc_units(g, NULL).dropped == 0 &&
+           kiln_gc_layers(g, NULL).dropped == 0 && kiln_gc_runs(g, NULL).dropped == 0;
 }
 
 /* What foreign keys would have refused. */
@@ -163,12 +176,14 @@ static kiln_status prove(kiln_gc *g, kiln_error *err)
     kiln_status st = plan_gc(g->m, true, &again, err);
     if (st == KILN_OK && g->keeps_runs) kiln_gc_keep_runs(again);
     if (st == KILN_OK && !is_empty(again))
-        st = kiln_fail(err, KILN_E_BUG, "'%s' still holds data that should have been dropped", g->m->path);
+        st = kiln_fail(err, KILN_E_BUG, "'%s' still holds data that should have been dropped",
+                       g->m->path);
     kiln_gc_free(again);
     return st;
 }
 
-/* SQLite's zeros over what is deleted would be as many bytes as that, through the WAL; vacuum, or what comes next, writes over it.
+/* SQLite's zeros over what is deleted would be as many bytes as that, through the WAL; vacuum, or
+ * what comes next, writes over it.
  */
 static kiln_status set_up_drop(kiln_gc *g, drop_fn *fn, kiln_error *err)
 {

@@ -1,14 +1,19 @@
-/* guard -- what a manifest from a stranger may make SQLite do: read and write rows of our tables, and no more.
+/* guard -- what a manifest from a stranger may make SQLite do: read and write rows of our tables,
+ * and no more.
  *
- * Problem: a manifest is a program as much as a file. Its triggers run at our writes, a view can take a table's name and never end,
- * a b-tree can lead to the same page a thousand times at each of twenty levels, and the files beside it have a say too: a rollback
- * journal may end with the name of another file, which SQLite deletes once the journal is played back.
+ * Problem: a manifest is a program as much as a file. Its triggers run at our writes, a view can
+ * take a table's name and never end, a b-tree can lead to the same page a thousand times at each of
+ * twenty levels, and the files beside it have a say too: a rollback journal may end with the name
+ * of another file, which SQLite deletes once the journal is played back.
  *
  * What is done about it, in this order, at every open by every program:
- *   1. files     companions that are no regular files, and a journal that names another file, are refused before SQLite sees them
- *   2. settings  nothing of the file's schema may call functions that reach outside; triggers and views are off; sizes are limited
- *   3. steps     each query has a number of steps that grows with the file, so that every query ends
- *   4. schema    the objects must be those that manifest.sql has for the file's version, text for text; no table is touched before
+ *   1. files companions that are no regular files, and a journal that names another file, are
+ *      refused before SQLite sees them
+ *   2. settings nothing of the file's schema may call functions that reach outside; triggers and
+ *      views are off; sizes are limited
+ *   3. steps each query has a number of steps that grows with the file, so that every query ends
+ *   4. schema the objects must be those that manifest.sql has for the file's version, text for
+ *      text; no table is touched before
  * What the rows say is not this file's business: row_check.c. */
 #include "schema/manifest_internal.h"
 
@@ -22,24 +27,31 @@
 #include <unistd.h>
 #include <zstd.h>
 
-/* ---- files ------------------------------------------------------------------------------------------------------- */
-/* The last bytes of a journal that names a super-journal (sqlite.org/atomiccommit.html 5.0; pager.c, readSuperJournal). */
+/* ---- files ----------------------------------------------------------------------------------- */
+/* The last bytes of a journal that names a super-journal (sqlite.org/atomiccommit.html 5.0;
+ * pager.c, readSuperJournal). */
 static const unsigned char journal_magic[8] = {0xd9, 0xd5, 0x05, 0xf9, 0x20, 0xa1, 0x63, 0xd7};
 
-/* A manifest is in WAL mode and never part of a transaction over several files, so no journal of ours ends like this. */
+/* A manifest is in WAL mode and never part of a transaction over several files, so no journal of
+ * ours ends like this. */
 static kiln_status refuse_named_file(const char *journal, kiln_error *err)
 {
     unsigned char end_bytes[sizeof journal_magic];
     int fd = open(journal, O_RDONLY | O_NOFOLLOW | O_CLOEXEC);
-    if (fd < 0) return errno == ENOENT ? KILN_OK : kiln_fail(err, KILN_E_IO, "cannot open '%s': %s", journal, strerror(errno));
+    if (fd < 0)
+        return errno == ENOENT
+                   ? KILN_OK
+                   : kiln_fail(err, KILN_E_IO, "cannot open '%s': %s", journal, strerror(errno));
     off_t end = lseek(fd, 0, SEEK_END);
-    bool names = end >= (off_t)sizeof end_bytes &&
-                 pread(fd, end_bytes, sizeof end_bytes, end - (off_t)sizeof end_bytes) == sizeof end_bytes &&
-                 memcmp(end_bytes, journal_magic, sizeof end_bytes) == 0;
+    bool names =
+        end >= (off_t)sizeof end_bytes &&
+        pread(fd, end_bytes, sizeof end_bytes, end - (off_t)sizeof end_bytes) == sizeof end_bytes &&
+        memcmp(end_bytes, journal_magic, sizeof end_bytes) == 0;
     (void)close(fd); /* was only read */
     if (!names) return KILN_OK;
     return kiln_fail(err, KILN_E_INPUT,
-                     "the journal '%s' names another file, which SQLite would delete; no program of SplatKiln writes such a "
+                     "the journal '%s' names another file, which SQLite would delete; no program "
+                     "of SplatKiln writes such a "
                      "journal: remove it, or get the manifest again",
                      journal);
 }
@@ -50,22 +62,23 @@ kiln_status kiln_guard_files(const char *path, kiln_error *err)
     char real[PATH_MAX], name[PATH_MAX + 16];
     struct stat s;
     /* SQLite follows links of the manifest itself and looks for its companions where they lead. */
-    if (!realpath(path, real)) return KILN_OK; /* is to be made: check_file has reported everything else */
+    /* is to be made: check_file has reported everything else */
+    if (!realpath(path, real)) return KILN_OK;
     for (size_t i = 0; i < sizeof suffixes / sizeof *suffixes; i++) {
         snprintf(name, sizeof name, "%s%s", real, suffixes[i]);
         if (lstat(name, &s) != 0) continue;
         if (!S_ISREG(s.st_mode))
-            return kiln_fail(
-                err, KILN_E_INPUT,
-                "'%s' is not a regular file; SQLite would write through it or wait for it: remove it, or get the manifest "
-                "again",
-                name);
+            return kiln_fail(err, KILN_E_INPUT,
+                             "'%s' is not a regular file; SQLite would write through it or wait "
+                             "for it: remove it, or get the manifest "
+                             "again",
+                             name);
     }
     snprintf(name, sizeof name, "%s-journal", real);
     return refuse_named_file(name, err);
 }
 
-/* ---- steps ------------------------------------------------------------------------------------------------------- */
+/* ---- steps ----------------------------------------------------------------------------------- */
 /* Why these numbers. Our queries take 5 to 60 steps of SQLite's machine for a row, including
  * sorting and joining, and rows have 20 bytes or more: at most some 3 steps for a byte of the file.
  * Measured: the longest query of kiln-verify, PRAGMA integrity_check, takes 5.5 million steps over
@@ -85,8 +98,8 @@ static uint64_t bytes_on_disk(const kiln_manifest *m)
     return bytes + (stat(wal, &s) == 0 ? (uint64_t)s.st_size : 0);
 }
 
-/* SQLite calls it every STEPS_A_CALL steps; true ends the query with SQLITE_INTERRUPT. The file is looked at only where the
- * limit is met, since it grows while a stage writes. */
+/* SQLite calls it every STEPS_A_CALL steps; true ends the query with SQLITE_INTERRUPT. The file is
+ * looked at only where the limit is met, since it grows while a stage writes. */
 static int count_steps(void *context)
 {
     kiln_manifest *m = context;
@@ -96,12 +109,14 @@ static int count_steps(void *context)
     return *m->steps > m->most_steps;
 }
 
-/* ---- settings ---------------------------------------------------------------------------------------------------- */
+/* ---- settings -------------------------------------------------------------------------------- */
 static const struct {
     int option, value;
 } switches[] = {
-    {SQLITE_DBCONFIG_DEFENSIVE, 1},             /* no writable_schema, no journal_mode=OFF: the file cannot be broken by SQL */
-    {SQLITE_DBCONFIG_TRUSTED_SCHEMA, 0},        /* no function with side effects in CHECKs, indexes, views */
+    /* no writable_schema, no journal_mode=OFF: the file cannot be broken by SQL */
+    {SQLITE_DBCONFIG_DEFENSIVE, 1},
+    /* no function with side effects in CHECKs, indexes, views */
+    {SQLITE_DBCONFIG_TRUSTED_SCHEMA, 0},
     {SQLITE_DBCONFIG_ENABLE_TRIGGER, 0},        /* manifest.sql has none */
     {SQLITE_DBCONFIG_ENABLE_VIEW, 0},           /* its views are for other programs */
     {SQLITE_DBCONFIG_ENABLE_LOAD_EXTENSION, 0}, /* the default, but a build of SQLite may differ */
@@ -110,7 +125,8 @@ static const struct {
     {SQLITE_DBCONFIG_DQS_DDL, 0},
 };
 
-/* Each at least twice what manifest.sql and our queries need (tests/unit/stranger_test.c opens, fills and verifies under them). */
+/* Each at least twice what manifest.sql and our queries need (tests/unit/stranger_test.c opens,
+ * fills and verifies under them). */
 enum {
     ROW_BESIDE = 1 << 20, /* beside the packed bytes of a blob in its row */
     SQL_MAX = 64 << 10,   /* one statement; the longest is a view of 2 KiB */
@@ -139,20 +155,25 @@ static void set_limits(sqlite3 *db)
         {SQLITE_LIMIT_ATTACHED, ATTACHED_MAX},
         {SQLITE_LIMIT_LIKE_PATTERN_LENGTH, PATTERN_MAX},
         {SQLITE_LIMIT_VARIABLE_NUMBER, VARIABLES_MAX},
-        {SQLITE_LIMIT_TRIGGER_DEPTH, 8}, /* foreign keys with cascades count as triggers: layer, chunk, plane, plane_segment */
+        /* foreign keys with cascades count as triggers: layer, chunk, plane, plane_segment */
+        {SQLITE_LIMIT_TRIGGER_DEPTH, 8},
         {SQLITE_LIMIT_WORKER_THREADS, 0},
     };
-    for (size_t i = 0; i < sizeof limits / sizeof *limits; i++) (void)sqlite3_limit(db, limits[i].id, limits[i].value); /* was */
+    /* was */
+    for (size_t i = 0; i < sizeof limits / sizeof *limits; i++)
+        (void)sqlite3_limit(db, limits[i].id, limits[i].value);
 }
 
 static const char *noun_of(const kiln_manifest *m) { return m->is_part ? "part" : "manifest"; }
 
 static const char *advice_of(const kiln_manifest *m)
 {
-    return m->is_part ? "remove it, its units are then computed again" : "get the manifest again, or bake the scene anew";
+    return m->is_part ? "remove it, its units are then computed again"
+                      : "get the manifest again, or bake the scene anew";
 }
 
-/* Reading sqlite_schema for the first time parses all of its SQL: what SQLite says against that is said of the file. */
+/* Reading sqlite_schema for the first time parses all of its SQL: what SQLite says against that is
+ * said of the file. */
 static kiln_status unreadable(kiln_manifest *m, int rc, kiln_error *err)
 {
     switch (rc & 0xff) {
@@ -162,14 +183,18 @@ static kiln_status unreadable(kiln_manifest *m, int rc, kiln_error *err)
     case SQLITE_INTERRUPT:
     case SQLITE_TOOBIG:
     case SQLITE_FORMAT:
-        return kiln_fail(err, KILN_E_INPUT, "'%s' is not a sound %s: SQLite cannot read its list of tables (%s); %s", m->path,
-                         noun_of(m), (rc & 0xff) == SQLITE_INTERRUPT ? "it does not end" : sqlite3_errmsg(m->db), advice_of(m));
+        return kiln_fail(
+            err, KILN_E_INPUT,
+            "'%s' is not a sound %s: SQLite cannot read its list of tables (%s); %s", m->path,
+            noun_of(m), (rc & 0xff) == SQLITE_INTERRUPT ? "it does not end" : sqlite3_errmsg(m->db),
+            advice_of(m));
     default:
         return kiln_sqlite_fail(m, rc, "read", err);
     }
 }
 
-/* Reads and parses the list of tables, so that what is wrong with it is said here and not by whichever query comes first. */
+/* Reads and parses the list of tables, so that what is wrong with it is said here and not by
+ * whichever query comes first. */
 static kiln_status load_schema(kiln_manifest *m, kiln_error *err)
 {
     sqlite3_stmt *any = NULL;
@@ -190,8 +215,10 @@ kiln_status kiln_guard_connection(kiln_manifest *m, kiln_error *err)
     for (size_t i = 0; i < sizeof switches / sizeof *switches; i++) {
         int rc = sqlite3_db_config(m->db, switches[i].option, switches[i].value, NULL);
         if (rc != SQLITE_OK)
-            return kiln_fail(err, KILN_E_BUG, "SQLite %s lacks a setting that guards against hostile files (number %d)",
-                             sqlite3_libversion(), switches[i].option);
+            return kiln_fail(
+                err, KILN_E_BUG,
+                "SQLite %s lacks a setting that guards against hostile files (number %d)",
+                sqlite3_libversion(), switches[i].option);
     }
     set_limits(m->db);
     kiln_guard_steps(m);
@@ -199,24 +226,27 @@ kiln_status kiln_guard_connection(kiln_manifest *m, kiln_error *err)
     return load_schema(m, err);
 }
 
-/* ---- schema ------------------------------------------------------------------------------------------------------ */
+/* ---- schema ---------------------------------------------------------------------------------- */
 /* What ANALYZE makes. */
 static const char *const statistics[][2] = {
     {"sqlite_stat1", "CREATE TABLE sqlite_stat1(tbl,idx,stat)"},
     {"sqlite_stat4", "CREATE TABLE sqlite_stat4(tbl,idx,neq,nlt,ndlt,sample)"},
 };
 
-/* Indexes that SQLite makes for UNIQUE and for PRIMARY KEY of tables with a rowid: they are objects without SQL, named
- * sqlite_autoindex_TABLE_NUMBER. A list that is not what manifest.sql makes refuses every manifest. */
+/* Indexes that SQLite makes for UNIQUE and for PRIMARY KEY of tables with a rowid: they are objects
+ * without SQL, named sqlite_autoindex_TABLE_NUMBER. A list that is not what manifest.sql makes
+ * refuses every manifest. */
 static const struct {
     const char *table;
     unsigned char n;
-} implicit_indexes[] = {{"blob", 1}, {"unit", 1}, {"quarantine", 1}, {"layer", 1}, {"chunk", 2}, {"plane", 1}, {"tile_table", 1}};
+} implicit_indexes[] = {{"blob", 1},  {"unit", 1},  {"quarantine", 1}, {"layer", 1},
+                        {"chunk", 2}, {"plane", 1}, {"tile_table", 1}};
 
 enum { WANTED_MAX = 48, WORD_MAX = 40 };
 
-/* One object as its row of sqlite_schema must be. SQLite stores the text of a CREATE statement as it was given, without the ';', so
- * texts are compared with manifest.sql itself; running it in a database in memory to ask would take most of the time of an open. */
+/* One object as its row of sqlite_schema must be. SQLite stores the text of a CREATE statement as
+ * it was given, without the ';', so texts are compared with manifest.sql itself; running it in a
+ * database in memory to ask would take most of the time of an open. */
 typedef struct {
     const char *type;
     char name[WORD_MAX], table[WORD_MAX];
@@ -255,10 +285,12 @@ static bool copy_word(const char *from, char to[WORD_MAX])
     return true;
 }
 
-/* The head of a statement is CREATE TABLE name, CREATE VIEW name or CREATE UNIQUE INDEX name ON table. */
+/* The head of a statement is CREATE TABLE name, CREATE VIEW name or CREATE UNIQUE INDEX name ON
+ * table. */
 static bool read_statement(const char *sql, wanted_object *o)
 {
-    static const char *const heads[][2] = {{"CREATE TABLE ", "table"}, {"CREATE VIEW ", "view"}, {"CREATE UNIQUE INDEX ", "index"}};
+    static const char *const heads[][2] = {
+        {"CREATE TABLE ", "table"}, {"CREATE VIEW ", "view"}, {"CREATE UNIQUE INDEX ", "index"}};
     o->sql = sql;
     o->length = (size_t)(statement_end(sql) - sql);
     for (size_t i = 0; i < sizeof heads / sizeof *heads; i++) {
@@ -282,7 +314,8 @@ static bool is_of_parts(const char *table)
     return false;
 }
 
-/* Where the next object is put: behind the others, or where a view of an earlier version stands that has its name. NULL: no room.
+/* Where the next object is put: behind the others, or where a view of an earlier version stands
+ * that has its name. NULL: no room.
  */
 static wanted_object *place_for(wanted_list *list, const wanted_object *o)
 {
@@ -291,9 +324,10 @@ static wanted_object *place_for(wanted_list *list, const wanted_object *o)
     return list->n == WANTED_MAX ? NULL : &list->objects[list->n++];
 }
 
-/* Statements of a text of SQL up to `end` (NULL: all of it), which begin at the begin of a line. What is behind `later` (NULL:
- * nothing) are tables without implicit indexes. */
-static bool list_statements(wanted_list *list, const char *text, const char *later, const char *end, bool parts_only)
+/* Statements of a text of SQL up to `end` (NULL: all of it), which begin at the begin of a line.
+ * What is behind `later` (NULL: nothing) are tables without implicit indexes. */
+static bool list_statements(wanted_list *list, const char *text, const char *later, const char *end,
+                            bool parts_only)
 {
     for (const char *at = text; (at = strstr(at, "\nCREATE ")) && (!end || at < end); at++) {
         wanted_object o = {.later = later && at > later};
@@ -306,7 +340,8 @@ static bool list_statements(wanted_list *list, const char *text, const char *lat
     return true;
 }
 
-/* The text that makes a manifest of version 2 of one of version 1, which is the rest of manifest.sql. */
+/* The text that makes a manifest of version 2 of one of version 1, which is the rest of
+ * manifest.sql. */
 static const char *version_2_sql(void)
 {
     const char *const at = strstr(kiln_manifest_sql, "\n-- VERSION 2");
@@ -315,9 +350,11 @@ static const char *version_2_sql(void)
 
 static bool list_wanted(wanted_list *list, bool of_part, uint32_t version)
 {
-    const char *const first = version == 1 ? strstr(kiln_manifest_sql, "\n-- LATER TABLES") : NULL, *const next = version_2_sql();
+    const char *const first = version == 1 ? strstr(kiln_manifest_sql, "\n-- LATER TABLES") : NULL,
+                      *const next = version_2_sql();
     if (!next || (version == 1 && !first)) return false;
-    if (!list_statements(list, kiln_manifest_sql, first, version == 1 ? next : NULL, of_part)) return false;
+    if (!list_statements(list, kiln_manifest_sql, first, version == 1 ? next : NULL, of_part))
+        return false;
     if (of_part && !list_statements(list, kiln_part_sql, NULL, NULL, false)) return false;
     for (size_t i = 0; i < sizeof implicit_indexes / sizeof *implicit_indexes; i++)
         for (unsigned k = 1; k <= implicit_indexes[i].n; k++) {
@@ -325,7 +362,8 @@ static bool list_wanted(wanted_list *list, bool of_part, uint32_t version)
             if (list->n == WANTED_MAX) return false;
             wanted_object *o = &list->objects[list->n++];
             o->type = "index";
-            snprintf(o->name, sizeof o->name, "sqlite_autoindex_%.16s_%u", implicit_indexes[i].table, k);
+            snprintf(o->name, sizeof o->name, "sqlite_autoindex_%.16s_%u",
+                     implicit_indexes[i].table, k);
             snprintf(o->table, sizeof o->table, "%.16s", implicit_indexes[i].table);
         }
     return true;
@@ -347,7 +385,9 @@ static bool is_statistics(const object *o)
 
 static bool is_wanted_object(const object *o, const wanted_object *w)
 {
-    if (strcmp(o->name, w->name) != 0 || strcmp(o->type, w->type) != 0 || strcmp(o->table, w->table) != 0) return false;
+    if (strcmp(o->name, w->name) != 0 || strcmp(o->type, w->type) != 0 ||
+        strcmp(o->table, w->table) != 0)
+        return false;
     if (!o->sql || !w->sql) return o->sql == w->sql;
     return strlen(o->sql) == w->length && memcmp(o->sql, w->sql, w->length) == 0;
 }
@@ -363,16 +403,19 @@ static bool find_wanted(wanted_list *list, const object *o)
     return is_statistics(o);
 }
 
-static kiln_status nothing_is_missing(const kiln_manifest *m, const wanted_list *list, kiln_error *err)
+static kiln_status nothing_is_missing(const kiln_manifest *m, const wanted_list *list,
+                                      kiln_error *err)
 {
     for (size_t i = 0; i < list->n; i++)
         if (!list->objects[i].found && !list->objects[i].later)
-            return kiln_fail(err, KILN_E_INPUT, "'%s' is not a sound %s: its %s '%s' is missing; %s", m->path, noun_of(m),
-                             list->objects[i].type, list->objects[i].name, advice_of(m));
+            return kiln_fail(
+                err, KILN_E_INPUT, "'%s' is not a sound %s: its %s '%s' is missing; %s", m->path,
+                noun_of(m), list->objects[i].type, list->objects[i].name, advice_of(m));
     return KILN_OK;
 }
 
-static kiln_status compare_objects(kiln_manifest *m, sqlite3_stmt *rows, wanted_list *list, kiln_error *err)
+static kiln_status compare_objects(kiln_manifest *m, sqlite3_stmt *rows, wanted_list *list,
+                                   kiln_error *err)
 {
     for (;;) {
         const char *text[4];
@@ -380,12 +423,15 @@ static kiln_status compare_objects(kiln_manifest *m, sqlite3_stmt *rows, wanted_
         if (rc == SQLITE_DONE) return nothing_is_missing(m, list, err);
         if (rc != SQLITE_ROW) return unreadable(m, rc, err);
         for (int i = 0; i < 4; i++) text[i] = (const char *)sqlite3_column_text(rows, i);
-        const object o = {text[0] ? text[0] : "", text[1] ? text[1] : "", text[2] ? text[2] : "", text[3]};
+        const object o = {text[0] ? text[0] : "", text[1] ? text[1] : "", text[2] ? text[2] : "",
+                          text[3]};
         if (!find_wanted(list, &o))
             return kiln_fail(err, KILN_E_INPUT,
-                             "'%s' is not a sound %s: its %.16s '%.100s' differs from that of schema version %u, which its own "
+                             "'%s' is not a sound %s: its %.16s '%.100s' differs from that of "
+                             "schema version %u, which its own "
                              "programs never change; %s",
-                             m->path, noun_of(m), o.type, o.name, (unsigned)m->version, advice_of(m));
+                             m->path, noun_of(m), o.type, o.name, (unsigned)m->version,
+                             advice_of(m));
     }
 }
 
@@ -393,16 +439,20 @@ static kiln_status make_object(kiln_manifest *m, const wanted_object *o, kiln_er
 {
     char sql[4096];
     const int n = snprintf(sql, sizeof sql, "%.*s", (int)o->length, o->sql);
-    return (size_t)n < sizeof sql ? kiln_sql(m, sql, err) : kiln_fail(err, KILN_E_BUG, "the table '%s' is too long", o->name);
+    return (size_t)n < sizeof sql
+               ? kiln_sql(m, sql, err)
+               : kiln_fail(err, KILN_E_BUG, "the table '%s' is too long", o->name);
 }
 
 kiln_status kiln_guard_make_part(kiln_manifest *m, kiln_error *err)
 {
     wanted_list list = {.n = 0};
-    if (!list_wanted(&list, true, KILN_SCHEMA_VERSION)) return kiln_fail(err, KILN_E_BUG, "cannot list the objects of part.sql");
+    if (!list_wanted(&list, true, KILN_SCHEMA_VERSION))
+        return kiln_fail(err, KILN_E_BUG, "cannot list the objects of part.sql");
     KILN_TRY(kiln_sql(m, kiln_part_sql, err));
     for (size_t i = 0; i < list.n; i++)
-        if (is_of_parts(list.objects[i].table) && list.objects[i].sql) KILN_TRY(make_object(m, &list.objects[i], err));
+        if (is_of_parts(list.objects[i].table) && list.objects[i].sql)
+            KILN_TRY(make_object(m, &list.objects[i], err));
     return KILN_OK;
 }
 
@@ -412,7 +462,8 @@ static kiln_status check_schema(kiln_manifest *m, wanted_list *list, kiln_error 
     m->other_steps = 0;
     if (!list_wanted(list, m->is_part, m->is_part ? KILN_SCHEMA_VERSION : m->version))
         return kiln_fail(err, KILN_E_BUG, "cannot list the objects of manifest.sql");
-    int rc = sqlite3_prepare_v2(m->db, "SELECT type, name, tbl_name, sql FROM sqlite_schema", -1, &rows, NULL);
+    int rc = sqlite3_prepare_v2(m->db, "SELECT type, name, tbl_name, sql FROM sqlite_schema", -1,
+                                &rows, NULL);
     kiln_status st = rc == SQLITE_OK ? compare_objects(m, rows, list, err) : unreadable(m, rc, err);
     (void)sqlite3_finalize(rows); /* accepts NULL; repeats what was reported */
     return st;
@@ -424,7 +475,8 @@ kiln_status kiln_guard_schema(kiln_manifest *m, kiln_error *err)
     return check_schema(m, &list, err);
 }
 
-/* The tables are looked at again inside the transaction, so that what is made over them is what was checked. */
+/* The tables are looked at again inside the transaction, so that what is made over them is what was
+ * checked. */
 static kiln_status upgrade(kiln_manifest *m, kiln_error *err)
 {
     wanted_list list = {.n = 0};
@@ -434,7 +486,8 @@ static kiln_status upgrade(kiln_manifest *m, kiln_error *err)
     return kiln_sql(m, version_2_sql(), err);
 }
 
-/* One transaction, so that after a crash the manifest is of version 1 as it was, or of this one with all of its tables. */
+/* One transaction, so that after a crash the manifest is of version 1 as it was, or of this one
+ * with all of its tables. */
 kiln_status kiln_guard_upgrade(kiln_manifest *m, kiln_error *err)
 {
     bool own;

@@ -1,8 +1,9 @@
 /* hash -- libxxhash behind our own type, so that no other file depends on its layout.
  *
  * A key item is written as  u64 length of name, name, one tag byte, u64 length of value, value  (lengths little-endian).
- * Every part is preceded by its length and every value by its kind, so two different sequences of items never give the
- * same bytes: ("ab", "c") and ("a", "bc") differ, and so do the text "1" and the number 1. */
+ * Every part is preceded by its length and every value by its kind, so two different sequences of
+ * items never give the same bytes: ("ab", "c") and ("a", "bc") differ, and so do the text "1" and
+ * the number 1. */
 #include "schema/hash.h"
 
 #include "base/endian.h"
@@ -12,7 +13,8 @@
 #include <string.h>
 #include <xxhash.h>
 #if defined(__x86_64__) && __has_include(<xxh_x86dispatch.h>)
-#include <xxh_x86dispatch.h> /* the same functions, by AVX2 or AVX-512 where the processor has them: half the time */
+/* the same functions, by AVX2 or AVX-512 where the processor has them: half the time */
+#include <xxh_x86dispatch.h>
 #endif
 
 static kiln_hash from_xxh(XXH128_hash_t x)
@@ -24,9 +26,15 @@ static kiln_hash from_xxh(XXH128_hash_t x)
     return h;
 }
 
-kiln_hash kiln_hash_of(const void *data, size_t bytes) { return from_xxh(XXH3_128bits(data, bytes)); }
+kiln_hash kiln_hash_of(const void *data, size_t bytes)
+{
+    return from_xxh(XXH3_128bits(data, bytes));
+}
 
-bool kiln_hash_equal(kiln_hash a, kiln_hash b) { return memcmp(a.bytes, b.bytes, sizeof a.bytes) == 0; }
+bool kiln_hash_equal(kiln_hash a, kiln_hash b)
+{
+    return memcmp(a.bytes, b.bytes, sizeof a.bytes) == 0;
+}
 
 bool kiln_hash_is_zero(kiln_hash h) { return kiln_hash_equal(h, (kiln_hash){{0}}); }
 
@@ -63,11 +71,14 @@ bool kiln_hash_parse(const char *hex, kiln_hash *out)
     return true;
 }
 
-/* A key is some ten items of a few bytes each, and there are several for each camera: they are put together here, and of what fits
- * no state of XXH3 is made. The hash is the same: XXH3's is of the bytes, however they come. */
+/* A key is some ten items of a few bytes each, and there are several for each camera: they are put
+ * together here, and of what fits no state of XXH3 is made. The hash is the same: XXH3's is of the
+ * bytes, however they come. */
 struct kiln_hasher {
     XXH3_state_t
-        *state; /* of what was before `held`; NULL: nothing was. It asks for 64-byte alignment; XXH3_createState gives it */
+        /* of what was before `held`; NULL: nothing was. It asks for 64-byte alignment;
+         * XXH3_createState gives it */
+        *state;
     bool failed;
     size_t n;
     unsigned char held[1000];
@@ -113,7 +124,8 @@ kiln_hash kiln_hasher_end(kiln_hasher *h)
     kiln_hash out = {{0}};
     if (!h) return out;
     if (h->state && h->n) hash_now(h, h->held, h->n);
-    if (!h->failed) out = h->state ? from_xxh(XXH3_128bits_digest(h->state)) : kiln_hash_of(h->held, h->n);
+    if (!h->failed)
+        out = h->state ? from_xxh(XXH3_128bits_digest(h->state)) : kiln_hash_of(h->held, h->n);
     if (h->state) XXH3_freeState(h->state);
     free(h);
     return out;
@@ -148,7 +160,10 @@ kiln_hasher *kiln_key_begin(const char *stage, uint32_t algorithm_version)
     return h;
 }
 
-void kiln_key_text(kiln_hasher *h, const char *name, const char *value) { put_item(h, name, 't', value, strlen(value)); }
+void kiln_key_text(kiln_hasher *h, const char *name, const char *value)
+{
+    put_item(h, name, 't', value, strlen(value));
+}
 
 static void put_number(kiln_hasher *h, const char *name, char tag, uint64_t bits)
 {
@@ -157,7 +172,10 @@ static void put_number(kiln_hasher *h, const char *name, char tag, uint64_t bits
     put_item(h, name, tag, le, sizeof le);
 }
 
-void kiln_key_u64(kiln_hasher *h, const char *name, uint64_t value) { put_number(h, name, 'u', value); }
+void kiln_key_u64(kiln_hasher *h, const char *name, uint64_t value)
+{
+    put_number(h, name, 'u', value);
+}
 
 void kiln_key_f64(kiln_hasher *h, const char *name, double value)
 {
@@ -167,6 +185,12 @@ void kiln_key_f64(kiln_hasher *h, const char *name, double value)
     put_number(h, name, 'f', bits);
 }
 
-void kiln_key_bytes(kiln_hasher *h, const char *name, const void *data, size_t bytes) { put_item(h, name, 'b', data, bytes); }
+void kiln_key_bytes(kiln_hasher *h, const char *name, const void *data, size_t bytes)
+{
+    put_item(h, name, 'b', data, bytes);
+}
 
-void kiln_key_hash(kiln_hasher *h, const char *name, kiln_hash value) { put_item(h, name, 'h', value.bytes, sizeof value.bytes); }
+void kiln_key_hash(kiln_hasher *h, const char *name, kiln_hash value)
+{
+    put_item(h, name, 'h', value.bytes, sizeof value.bytes);
+}

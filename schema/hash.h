@@ -1,7 +1,8 @@
 /* hash -- XXH3-128 of content, and the keys of units built from it.
  *
- * A key is a hash over a tagged, length-prefixed sequence of items, so that no two different sequences give the same
- * bytes. Text form: 32 lower-case hex digits, most significant byte first (XXH128 canonical form).
+ * A key is a hash over a tagged, length-prefixed sequence of items, so that no two different
+ * sequences give the same bytes. Text form: 32 lower-case hex digits, most significant byte first
+ * (XXH128 canonical form).
  */
 #ifndef KILN_SCHEMA_HASH_H
 #define KILN_SCHEMA_HASH_H
@@ -24,7 +25,8 @@ bool kiln_hash_is_zero(kiln_hash h);
 const char *kiln_hash_hex(kiln_hash h, char buf[33]); /* returns buf */
 bool kiln_hash_parse(const char *hex, kiln_hash *out);
 
-typedef struct kiln_hasher kiln_hasher; /* streaming; NULL when memory is gone: every function accepts that, end gives zero */
+/* streaming; NULL when memory is gone: every function accepts that, end gives zero */
+typedef struct kiln_hasher kiln_hasher;
 kiln_hasher *kiln_hasher_new(void);
 void kiln_hasher_update(kiln_hasher *h, const void *data, size_t bytes);
 kiln_hash kiln_hasher_end(kiln_hasher *h); /* frees */

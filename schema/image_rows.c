@@ -11,7 +11,8 @@ kiln_status kiln_image_put(kiln_manifest *m, const kiln_image *i, kiln_error *er
     kiln_query q;
     KILN_TRY(kiln_query_open(
         m, &q,
-        "INSERT OR REPLACE INTO image (camera, device_kind, profile, antialiased, near_m, background_r, background_g,"
+        "INSERT OR REPLACE INTO image (camera, device_kind, profile, antialiased, near_m, "
+        "background_r, background_g,"
         " background_b, width, height, key, pixels, visible, pairs, psnr, ssim, path, format)"
         " VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?)",
         err));
@@ -61,12 +62,15 @@ static kiln_status check_row(const kiln_image *images, uint32_t i, kiln_error *e
     int order = i == 0 ? -1 : strcmp(images[i - 1].camera, images[i].camera);
     if (order == 0) order = strcmp(images[i - 1].device_kind, images[i].device_kind);
     if (order < 0) return KILN_OK;
-    return kiln_fail(err, KILN_E_INPUT, "the picture of camera '%.300s' occurs twice or is out of order", images[i].camera);
+    return kiln_fail(err, KILN_E_INPUT,
+                     "the picture of camera '%.300s' occurs twice or is out of order",
+                     images[i].camera);
 }
 
-static const char SELECT_IMAGES[] =
-    "SELECT camera, device_kind, profile, antialiased, near_m, background_r, background_g, background_b, width,"
-    " height, key, pixels, visible, pairs, psnr, ssim, path, format FROM image ORDER BY camera, device_kind";
+static const char SELECT_IMAGES[] = "SELECT camera, device_kind, profile, antialiased, near_m, "
+                                    "background_r, background_g, background_b, width,"
+                                    " height, key, pixels, visible, pairs, psnr, ssim, path, "
+                                    "format FROM image ORDER BY camera, device_kind";
 
 static kiln_status read_images(kiln_manifest *m, kiln_image **images, uint32_t *n, kiln_error *err)
 {
@@ -101,7 +105,8 @@ kiln_status kiln_images_get(kiln_manifest *m, kiln_image **out, uint32_t *n, kil
 }
 
 /* two: the one before, of which its names are kept, and the one that is read. */
-static kiln_status each_image(kiln_manifest *m, kiln_image two[2], kiln_image_fn *each, void *context, kiln_error *err)
+static kiln_status each_image(kiln_manifest *m, kiln_image two[2], kiln_image_fn *each,
+                              void *context, kiln_error *err)
 {
     kiln_query q;
     bool row;
@@ -133,16 +138,22 @@ kiln_status kiln_images_each(kiln_manifest *m, kiln_image_fn *each, void *contex
     return st;
 }
 
-/* WHERE true: row by row, whose steps are counted, instead of page by page, where a loop in a b-tree has no end. */
-kiln_status kiln_images_clear(kiln_manifest *m, kiln_error *err) { return kiln_sql(m, "DELETE FROM image WHERE true", err); }
+/* WHERE true: row by row, whose steps are counted, instead of page by page, where a loop in a
+ * b-tree has no end. */
+kiln_status kiln_images_clear(kiln_manifest *m, kiln_error *err)
+{
+    return kiln_sql(m, "DELETE FROM image WHERE true", err);
+}
 
-kiln_status kiln_image_paths_visit(kiln_manifest *m, kiln_image_path_fn *visit, void *context, kiln_error *err)
+kiln_status kiln_image_paths_visit(kiln_manifest *m, kiln_image_path_fn *visit, void *context,
+                                   kiln_error *err)
 {
     kiln_query q;
     bool row;
     kiln_status st = KILN_OK;
     char path[sizeof((kiln_image *)NULL)->path];
-    KILN_TRY(kiln_query_open(m, &q, "SELECT path, key FROM image WHERE path <> '' ORDER BY path", err));
+    KILN_TRY(
+        kiln_query_open(m, &q, "SELECT path, key FROM image WHERE path <> '' ORDER BY path", err));
     for (;;) {
         KILN_GO(kiln_query_step(&q, &row, err));
         if (!row) break;

@@ -8,7 +8,9 @@ const kiln_layer_info kiln_layer_kinds[KILN_LAYER_KINDS] = {
 #include "schema/layers.def"
 };
 
-#define LAYER(name, ...) _Static_assert(sizeof #name <= sizeof((kiln_layer *)0)->kind, "the name of a kind is too long");
+#define LAYER(name, ...)                                                                       \
+    _Static_assert(sizeof #name <= sizeof((kiln_layer *)0)->kind, "the name of a kind is too " \
+                                                                  "long");
 #include "schema/layers.def"
 
 #define NOT_MEASURE(text)
@@ -32,11 +34,16 @@ static kiln_layer_kind find_layer_kind(const char *name, size_t length)
 {
     int k = 0;
     for (; k < KILN_LAYER_KINDS; k++)
-        if (strlen(kiln_layer_kinds[k].name) == length && memcmp(kiln_layer_kinds[k].name, name, length) == 0) break;
+        if (strlen(kiln_layer_kinds[k].name) == length &&
+            memcmp(kiln_layer_kinds[k].name, name, length) == 0)
+            break;
     return (kiln_layer_kind)k;
 }
 
-kiln_layer_kind kiln_layer_kind_find(const char *name) { return find_layer_kind(name, strlen(name)); }
+kiln_layer_kind kiln_layer_kind_find(const char *name)
+{
+    return find_layer_kind(name, strlen(name));
+}
 
 kiln_layer_kind kiln_layer_kind_chosen(const char *names, uint32_t i)
 {
@@ -54,17 +61,21 @@ bool kiln_layer_is_levels(const kiln_layer *l)
     return kind != KILN_LAYER_KINDS && kiln_layer_kinds[kind].form == KILN_FORM_LEVELS;
 }
 
-kiln_status kiln_layer_current(kiln_manifest *m, kiln_layer_kind kind, kiln_layer **out, kiln_error *err)
+kiln_status kiln_layer_current(kiln_manifest *m, kiln_layer_kind kind, kiln_layer **out,
+                               kiln_error *err)
 {
     return kiln_layer_get(m, kiln_layer_kinds[kind].name, out, err);
 }
 
-/* Where there is none, the sentence is that of the oldest kind: it is the one that every bake makes. */
-kiln_status kiln_layer_newest(kiln_manifest *m, kiln_layer_form least, kiln_layer **out, kiln_error *err)
+/* Where there is none, the sentence is that of the oldest kind: it is the one that every bake
+ * makes. */
+kiln_status kiln_layer_newest(kiln_manifest *m, kiln_layer_form least, kiln_layer **out,
+                              kiln_error *err)
 {
     kiln_status st = KILN_E_STALE;
     for (int k = KILN_LAYER_KINDS; k-- > 0 && st == KILN_E_STALE;)
-        if (kiln_layer_kinds[k].form >= least) st = kiln_layer_get(m, kiln_layer_kinds[k].name, out, err);
+        if (kiln_layer_kinds[k].form >= least)
+            st = kiln_layer_get(m, kiln_layer_kinds[k].name, out, err);
     return st;
 }
 

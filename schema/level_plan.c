@@ -15,7 +15,8 @@
 #include <stdlib.h>
 #include <string.h>
 
-enum { DEPTH_MAX = sizeof((kiln_chunk *)0)->parent }; /* a path has a slash for each cell below the root */
+/* a path has a slash for each cell below the root */
+enum { DEPTH_MAX = sizeof((kiln_chunk *)0)->parent };
 
 /* A node that belongs to a cell. */
 typedef struct {
@@ -30,7 +31,8 @@ typedef struct {
     size_t n, capacity;
 } entry_list;
 
-/* A node as it is made: its parent is known later, its children are looked up from their parents. */
+/* A node as it is made: its parent is known later, its children are looked up from their
+ * parents. */
 typedef struct {
     kiln_level_node node;
     uint32_t first; /* as entry.first */
@@ -43,13 +45,14 @@ typedef struct {
     entry_list depths[DEPTH_MAX + 1];
 } planner;
 
-/* ---- lists ------------------------------------------------------------------------------------------------------- */
+/* ---- lists ----------------------------------------------------------------------------------- */
 static kiln_status add_entry(entry_list *l, const entry *e, kiln_error *err)
 {
     if (l->n == l->capacity) {
         const size_t capacity = l->capacity ? 2 * l->capacity : 16;
         entry *more = realloc(l->entries, capacity * sizeof *more);
-        if (!more) return kiln_fail(err, KILN_E_NOMEM, "out of memory for %zu nodes of levels", capacity);
+        if (!more)
+            return kiln_fail(err, KILN_E_NOMEM, "out of memory for %zu nodes of levels", capacity);
         l->entries = more;
         l->capacity = capacity;
     }
@@ -88,13 +91,16 @@ static bool is_same_cell(const entry *a, const entry *b)
     return a->length == b->length && (a->length == 0 || memcmp(a->path, b->path, a->length) == 0);
 }
 
-/* ---- nodes ------------------------------------------------------------------------------------------------------- */
+/* ---- nodes ----------------------------------------------------------------------------------- */
 static kiln_status add_node(planner *p, uint32_t first, uint32_t *node, kiln_error *err)
 {
     if (p->n == p->capacity) {
         const uint64_t capacity = p->capacity ? 2 * (uint64_t)p->capacity : 64;
-        made_node *more = capacity < KILN_NO_NODE ? realloc(p->nodes, capacity * sizeof *more) : NULL;
-        if (!more) return kiln_fail(err, KILN_E_NOMEM, "there are more than %u nodes of levels", (unsigned)p->n);
+        made_node *more =
+            capacity < KILN_NO_NODE ? realloc(p->nodes, capacity * sizeof *more) : NULL;
+        if (!more)
+            return kiln_fail(err, KILN_E_NOMEM, "there are more than %u nodes of levels",
+                             (unsigned)p->n);
         p->nodes = more;
         p->capacity = (uint32_t)capacity;
     }
@@ -120,7 +126,8 @@ static kiln_status add_leaf(planner *p, uint32_t chunk, kiln_error *err)
     return put_entry(p, &e, err);
 }
 
-static void widen_node_box(float lo[3], float hi[3], const float other_lo[3], const float other_hi[3], bool is_first)
+static void widen_node_box(float lo[3], float hi[3], const float other_lo[3],
+                           const float other_hi[3], bool is_first)
 {
     for (int a = 0; a < 3; a++) {
         if (is_first || other_lo[a] < lo[a]) lo[a] = other_lo[a];
@@ -128,19 +135,22 @@ static void widen_node_box(float lo[3], float hi[3], const float other_lo[3], co
     }
 }
 
-/* Makes one node of n entries of a cell, at least two. part: number of the run; KILN_NO_NODE: the cell itself. */
-static kiln_status join_entries(planner *p, const entry *e, size_t n, uint32_t part, entry *out, kiln_error *err)
+/* Makes one node of n entries of a cell, at least two. part: number of the run; KILN_NO_NODE: the
+ * cell itself. */
+static kiln_status join_entries(planner *p, const entry *e, size_t n, uint32_t part, entry *out,
+                                kiln_error *err)
 {
     char suffix[16] = "";
     *out = e[0];
     KILN_TRY(add_node(p, e[0].first, &out->node, err));
     kiln_level_node *to = &p->nodes[out->node].node;
     if (part != KILN_NO_NODE) (void)snprintf(suffix, sizeof suffix, "+%u", (unsigned)part);
-    const int length =
-        snprintf(to->name, sizeof to->name, "%.*s%s", e->length ? (int)e->length : 1, e->length ? e->path : "/", suffix);
+    const int length = snprintf(to->name, sizeof to->name, "%.*s%s", e->length ? (int)e->length : 1,
+                                e->length ? e->path : "/", suffix);
     if (length < 0 || (size_t)length >= sizeof to->name)
-        return kiln_fail(err, KILN_E_INPUT, "the cell '%.*s' has a name that is too long for a node of levels", (int)e->length,
-                         e->path);
+        return kiln_fail(err, KILN_E_INPUT,
+                         "the cell '%.*s' has a name that is too long for a node of levels",
+                         (int)e->length, e->path);
     for (size_t i = 0; i < n; i++) {
         kiln_level_node *from = &p->nodes[e[i].node].node;
         from->parent = out->node;
@@ -189,7 +199,7 @@ static kiln_status close_depth(planner *p, size_t depth, kiln_error *err)
     return KILN_OK;
 }
 
-/* ---- order ------------------------------------------------------------------------------------------------------- */
+/* ---- order ----------------------------------------------------------------------------------- */
 typedef struct {
     uint32_t parent, first, node;
 } kin;
@@ -261,7 +271,10 @@ done:
     return st;
 }
 
-static int node_names_by_text(const void *a, const void *b) { return strcmp(*(const char *const *)a, *(const char *const *)b); }
+static int node_names_by_text(const void *a, const void *b)
+{
+    return strcmp(*(const char *const *)a, *(const char *const *)b);
+}
 
 static kiln_status check_node_names(const kiln_level_tree *t, kiln_error *err)
 {
@@ -272,12 +285,13 @@ static kiln_status check_node_names(const kiln_level_tree *t, kiln_error *err)
     if (t->n_nodes) qsort(names, t->n_nodes, sizeof *names, node_names_by_text);
     for (uint32_t i = 1; i < t->n_nodes && st == KILN_OK; i++)
         if (strcmp(names[i - 1], names[i]) == 0)
-            st = kiln_fail(err, KILN_E_INPUT, "layer '%s': two nodes of levels have the name '%s'", t->baked->kind, names[i]);
+            st = kiln_fail(err, KILN_E_INPUT, "layer '%s': two nodes of levels have the name '%s'",
+                           t->baked->kind, names[i]);
     free(names);
     return st;
 }
 
-/* ---- the plan ------------------------------------------------------------------------------------------------------ */
+/* ---- the plan -------------------------------------------------------------------------------- */
 static kiln_status make_nodes(planner *p, kiln_error *err)
 {
     for (uint32_t i = 0; i < p->baked->n_chunks; i++)

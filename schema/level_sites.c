@@ -12,12 +12,14 @@
 
 static double weight_of(const float *weights, const float *visibility, uint64_t row)
 {
-    const double w = (weights ? (double)weights[row] : 1) * (visibility ? (double)visibility[row] : 1);
+    const double w =
+        (weights ? (double)weights[row] : 1) * (visibility ? (double)visibility[row] : 1);
     return w > (double)FLT_MIN ? w : (double)FLT_MIN; /* a stranger's weights may all be 0 */
 }
 
 /* Of rows [begin, end): the sum of weight times distance from a place. */
-static double sum_weighted_distances(const float *means, const float *weights, const float *visibility, uint64_t n, uint64_t begin,
+static double sum_weighted_distances(const float *means, const float *weights,
+                                     const float *visibility, uint64_t n, uint64_t begin,
                                      uint64_t end, const float at[3])
 {
     double sum = 0;
@@ -32,8 +34,8 @@ static double sum_weighted_distances(const float *means, const float *weights, c
     return sum;
 }
 
-void kiln_level_sites_make(const float *means, const float *weights, const float *visibility, uint64_t n, uint64_t first,
-                           uint64_t count, kiln_level_sites *out)
+void kiln_level_sites_make(const float *means, const float *weights, const float *visibility,
+                           uint64_t n, uint64_t first, uint64_t count, kiln_level_sites *out)
 {
     double all = 0;
     out->n = (uint32_t)(count < KILN_LEVEL_SITES ? count : KILN_LEVEL_SITES);
@@ -53,7 +55,9 @@ void kiln_level_sites_make(const float *means, const float *weights, const float
         for (uint64_t a = 0; a < 3; a++) out->site[s].at[a] = means[a * n + middle];
         out->site[s].share = (float)(run / all);
         out->site[s].least = (float)sqrt(surface / 12.566370614359172);
-        out->site[s].reach = (float)(sum_weighted_distances(means, weights, visibility, n, begin, end, out->site[s].at) / run);
+        out->site[s].reach = (float)(sum_weighted_distances(means, weights, visibility, n, begin,
+                                                            end, out->site[s].at) /
+                                     run);
     }
 }
 
@@ -74,10 +78,12 @@ double kiln_level_sites_distance(const kiln_level_sites *s, const double eye[3],
     return distance > near_m ? distance : near_m; /* sums of rounded shares */
 }
 
-/* How much of a ball around a place in the camera's axes is in its picture: as the nearest edge divides its diameter. */
+/* How much of a ball around a place in the camera's axes is in its picture: as the nearest edge
+ * divides its diameter. */
 static double part_within(const kiln_level_eye *e, const double at[3], double radius)
 {
-    const double beyond[4] = {at[0] - e->left * at[2], e->right * at[2] - at[0], at[1] - e->top * at[2], e->bottom * at[2] - at[1]};
+    const double beyond[4] = {at[0] - e->left * at[2], e->right * at[2] - at[0],
+                              at[1] - e->top * at[2], e->bottom * at[2] - at[1]};
     const double slant[4] = {e->left, e->right, e->top, e->bottom};
     double part[4];
     for (int i = 0; i < 4; i++) {
@@ -89,10 +95,12 @@ static double part_within(const kiln_level_eye *e, const double at[3], double ra
 
 /* Sums of what a camera sees of places. */
 typedef struct {
-    double pixels, within, shares; /* of 1 / distance^2, where they are in the picture; of shares there; of all */
+    /* of 1 / distance^2, where they are in the picture; of shares there; of all */
+    double pixels, within, shares;
 } sight_sum;
 
-static void add_place(const kiln_level_eye *eye, const float place[3], double share, double ball, double reach, sight_sum *sum)
+static void add_place(const kiln_level_eye *eye, const float place[3], double share, double ball,
+                      double reach, sight_sum *sum)
 {
     const double least = ball > eye->near_m ? ball : eye->near_m;
     double off[3], at[3], away = 0;
@@ -100,7 +108,9 @@ static void add_place(const kiln_level_eye *eye, const float place[3], double sh
         off[a] = (double)place[a] - eye->at[a];
         away += off[a] * off[a];
     }
-    for (int a = 0; a < 3; a++) at[a] = eye->axes[3 * a] * off[0] + eye->axes[3 * a + 1] * off[1] + eye->axes[3 * a + 2] * off[2];
+    for (int a = 0; a < 3; a++)
+        at[a] = eye->axes[3 * a] * off[0] + eye->axes[3 * a + 1] * off[1] +
+                eye->axes[3 * a + 2] * off[2];
     const double part = share * part_within(eye, at, reach > least ? reach : least);
     sum->pixels += part / (away > least * least ? away : least * least);
     sum->within += part;
@@ -118,13 +128,15 @@ kiln_level_sight kiln_level_sites_seen(const kiln_level_sites *s, const kiln_lev
 {
     sight_sum sum = {0};
     for (uint32_t i = 0; i < s->n; i++)
-        add_place(eye, s->site[i].at, (double)s->site[i].share, (double)s->site[i].least, (double)s->site[i].reach, &sum);
+        add_place(eye, s->site[i].at, (double)s->site[i].share, (double)s->site[i].least,
+                  (double)s->site[i].reach, &sum);
     if (sum.within > 0 && sum.pixels > 0) return sight_of(&sum, eye);
-    return (kiln_level_sight){kiln_level_sites_distance(s, eye->at, eye->near_m), KILN_LEVEL_SHARE_UNKNOWN};
+    return (kiln_level_sight){kiln_level_sites_distance(s, eye->at, eye->near_m),
+                              KILN_LEVEL_SHARE_UNKNOWN};
 }
 
-bool kiln_level_rows_seen(const float *means, const float *weights, const float *visibility, uint64_t n, const kiln_level_eye *eye,
-                          kiln_level_sight *out)
+bool kiln_level_rows_seen(const float *means, const float *weights, const float *visibility,
+                          uint64_t n, const kiln_level_eye *eye, kiln_level_sight *out)
 {
     sight_sum sum = {0};
     for (uint64_t i = 0; i < n; i++) {
@@ -143,7 +155,8 @@ static int ascending(const void *a, const void *b)
     return (x > y) - (x < y);
 }
 
-kiln_status kiln_level_sites_core(const float *means, uint64_t n, kiln_level_sites *out, kiln_error *err)
+kiln_status kiln_level_sites_core(const float *means, uint64_t n, kiln_level_sites *out,
+                                  kiln_error *err)
 {
     float *at;
     const uint64_t left_out = n / 16;
@@ -159,16 +172,20 @@ kiln_status kiln_level_sites_core(const float *means, uint64_t n, kiln_level_sit
     return KILN_OK;
 }
 
-static kiln_status read_node(kiln_manifest *m, const kiln_chunk *c, kiln_level_sites *out, kiln_error *err)
+static kiln_status read_node(kiln_manifest *m, const kiln_chunk *c, kiln_level_sites *out,
+                             kiln_error *err)
 {
     float *rows;
     const bool seen = kiln_chunk_plane(c, "visibility") != NULL;
-    KILN_TRY(kiln_alloc_unset((void **)&rows, c->count, 5 * sizeof *rows, "the places of a node", err));
+    KILN_TRY(
+        kiln_alloc_unset((void **)&rows, c->count, 5 * sizeof *rows, "the places of a node", err));
     float *const weights = rows + 3 * c->count, *const visibility = rows + 4 * c->count;
     kiln_status st = kiln_plane_read(m, c, "means", rows, 3 * c->count * sizeof *rows, err);
     if (st == KILN_OK) st = kiln_plane_read(m, c, "weights", weights, c->count * sizeof *rows, err);
-    if (st == KILN_OK && seen) st = kiln_plane_read(m, c, "visibility", visibility, c->count * sizeof *rows, err);
-    if (st == KILN_OK) kiln_level_sites_make(rows, weights, seen ? visibility : NULL, c->count, 0, c->count, out);
+    if (st == KILN_OK && seen)
+        st = kiln_plane_read(m, c, "visibility", visibility, c->count * sizeof *rows, err);
+    if (st == KILN_OK)
+        kiln_level_sites_make(rows, weights, seen ? visibility : NULL, c->count, 0, c->count, out);
     if (st == KILN_OK) st = kiln_level_sites_core(rows, c->count, out, err);
     free(rows);
     return st;
@@ -208,8 +225,10 @@ void kiln_level_tree_measure_eyes(kiln_level_tree *t)
     double middle[3] = {0}, spread = 0, gap = 0;
     for (uint32_t i = 0; i < t->n_eyes; i++)
         for (int a = 0; a < 3; a++) middle[a] += t->eyes[i][a] / t->n_eyes;
-    for (uint32_t i = 0; i < t->n_eyes; i++) spread += kiln_vec3_distance_squared(t->eyes[i], middle) / t->n_eyes;
-    for (uint32_t i = 0; i < gaps; i++) gap += square_gap(t, (uint32_t)((uint64_t)i * t->n_eyes / gaps)) / gaps;
+    for (uint32_t i = 0; i < t->n_eyes; i++)
+        spread += kiln_vec3_distance_squared(t->eyes[i], middle) / t->n_eyes;
+    for (uint32_t i = 0; i < gaps; i++)
+        gap += square_gap(t, (uint32_t)((uint64_t)i * t->n_eyes / gaps)) / gaps;
     t->spread = sqrt(spread);
     t->gap = sqrt(gap);
 }

@@ -1,4 +1,5 @@
-/* lock -- one writer per manifest, across processes, and which file systems can be trusted with that.
+/* lock -- one writer per manifest, across processes, and which file systems can be trusted with
+ * that.
  *
  * An OFD lock (fcntl F_OFD_SETLK) on PATH.lock: it goes with the last descriptor, so a killed
  * process leaves none. Unlike a classic POSIX lock it does not vanish when another part of the
@@ -30,7 +31,8 @@ kiln_status kiln_folder_of(const char *path, char out[4096], kiln_error *err)
 {
     const char *slash = strrchr(path, '/');
     size_t length = slash ? (size_t)(slash - path) : 0;
-    if (length >= 4096) return kiln_fail(err, KILN_E_INPUT, "path '%.200s...' is longer than 4095 bytes", path);
+    if (length >= 4096)
+        return kiln_fail(err, KILN_E_INPUT, "path '%.200s...' is longer than 4095 bytes", path);
     memcpy(out, path, length);
     out[length] = '\0';
     if (length == 0) strcpy(out, slash ? "/" : ".");
@@ -39,7 +41,8 @@ kiln_status kiln_folder_of(const char *path, char out[4096], kiln_error *err)
 
 bool kiln_magic_is_network(uint64_t f_type)
 {
-    /* linux/magic.h, and statfs(2) for those that it leaves out. Not FUSE: it may be a local disk. */
+    /* linux/magic.h, and statfs(2) for those that it leaves out. Not FUSE: it may be a local
+     * disk. */
     static const uint32_t network[] = {
         0x6969,     /* NFS */
         0x517B,     /* SMB */
@@ -54,7 +57,8 @@ bool kiln_magic_is_network(uint64_t f_type)
         0x19830326, /* BeeGFS */
     };
     for (size_t i = 0; i < sizeof network / sizeof *network; i++)
-        if ((uint32_t)f_type == network[i]) return true; /* f_type is a signed word: CIFS arrives sign-extended */
+        /* f_type is a signed word: CIFS arrives sign-extended */
+        if ((uint32_t)f_type == network[i]) return true;
     return false;
 }
 
@@ -74,7 +78,9 @@ kiln_status kiln_manifest_is_remote(const char *path, bool *remote, kiln_error *
     struct statfs fs;
     *remote = false;
     KILN_TRY(kiln_folder_of(path, folder, err));
-    if (statfs(folder, &fs) != 0) return kiln_fail(err, KILN_E_INPUT, "cannot access folder '%s': %s", folder, strerror(errno));
+    if (statfs(folder, &fs) != 0)
+        return kiln_fail(err, KILN_E_INPUT, "cannot access folder '%s': %s", folder,
+                         strerror(errno));
     *remote = kiln_magic_is_network((uint64_t)fs.f_type) || is_declared(folder);
     return KILN_OK;
 }
@@ -85,13 +91,14 @@ kiln_status kiln_refuse_network(const char *path, kiln_error *err)
     KILN_TRY(kiln_manifest_is_remote(path, &remote, err));
     if (!remote) return KILN_OK;
     return kiln_fail(err, KILN_E_IO,
-                     "'%s' is on a network file system, where SQLite's locks cannot be trusted; put it on a local disk, or give "
+                     "'%s' is on a network file system, where SQLite's locks cannot be trusted; "
+                     "put it on a local disk, or give "
                      "--allow-network-fs when only this machine uses it",
                      path);
 }
 
-/* "pid 123, host h, stage knn, start T" from the lock file's lines. A holder writes them right after it has the lock: who
- * looks in between waits for it a moment. */
+/* "pid 123, host h, stage knn, start T" from the lock file's lines. A holder writes them right
+ * after it has the lock: who looks in between waits for it a moment. */
 static void describe_holder(int fd, char *out, size_t size)
 {
     char text[512];
@@ -122,8 +129,8 @@ static kiln_status write_holder(int fd, const char *path, const char *stage, kil
     time_t now = time(NULL);
     struct tm utc;
     if (gmtime_r(&now, &utc)) strftime(start, sizeof start, "%Y-%m-%dT%H:%M:%SZ", &utc);
-    int n =
-        snprintf(text, sizeof text, "pid %ld\nhost %s\nstage %.64s\nstart %s\n", (long)getpid(), host, stage ? stage : "?", start);
+    int n = snprintf(text, sizeof text, "pid %ld\nhost %s\nstage %.64s\nstart %s\n", (long)getpid(),
+                     host, stage ? stage : "?", start);
     if (ftruncate(fd, 0) != 0 || pwrite(fd, text, (size_t)n, 0) != n)
         return kiln_fail(err, KILN_E_IO, "cannot write lock file '%s': %s", path, strerror(errno));
     return KILN_OK;
@@ -132,7 +139,8 @@ static kiln_status write_holder(int fd, const char *path, const char *stage, kil
 static bool still_names(const char *path, int fd)
 {
     struct stat by_path, by_fd;
-    return stat(path, &by_path) == 0 && fstat(fd, &by_fd) == 0 && by_path.st_dev == by_fd.st_dev && by_path.st_ino == by_fd.st_ino;
+    return stat(path, &by_path) == 0 && fstat(fd, &by_fd) == 0 && by_path.st_dev == by_fd.st_dev &&
+           by_path.st_ino == by_fd.st_ino;
 }
 
 /* Is the process that the lock file names gone from this host? */
@@ -143,7 +151,8 @@ static bool holder_is_gone(int fd)
     ssize_t n = pread(fd, text, sizeof text - 1, 0);
     if (n <= 0 || gethostname(own, sizeof own - 1) != 0) return false;
     text[n] = '\0';
-    if (sscanf(text, "pid %ld\nhost %255s", &pid, host) != 2 || pid <= 0 || strcmp(host, own) != 0) return false;
+    if (sscanf(text, "pid %ld\nhost %255s", &pid, host) != 2 || pid <= 0 || strcmp(host, own) != 0)
+        return false;
     return kiln_process_ended(pid);
 }
 
@@ -166,34 +175,43 @@ static kiln_status try_lock(kiln_lock *l, const char *manifest_path, bool *taken
 {
     struct stat s;
     *taken = false;
-    /* A link or pipe of this name came with a stranger's files: its target must not be written, nor waited for. */
+    /* A link or pipe of this name came with a stranger's files: its target must not be written, nor
+     * waited for. */
     l->fd = open(l->path, O_RDWR | O_CREAT | O_CLOEXEC | O_NOFOLLOW | O_NONBLOCK, 0666);
     if (l->fd < 0 && errno == ELOOP)
-        return kiln_fail(err, KILN_E_INPUT, "the lock file '%s' is a link, which a stage would write through: remove it", l->path);
+        return kiln_fail(
+            err, KILN_E_INPUT,
+            "the lock file '%s' is a link, which a stage would write through: remove it", l->path);
     if (l->fd >= 0 && (fstat(l->fd, &s) != 0 || !S_ISREG(s.st_mode)))
-        return kiln_fail(err, KILN_E_INPUT, "the lock file '%s' is not a regular file: remove it", l->path);
+        return kiln_fail(err, KILN_E_INPUT, "the lock file '%s' is not a regular file: remove it",
+                         l->path);
     if (l->fd < 0)
         return kiln_fail(err, KILN_E_IO,
-                         "cannot open lock file '%s': %s; a stage writes into the manifest's folder: make that writable, or bake "
+                         "cannot open lock file '%s': %s; a stage writes into the manifest's "
+                         "folder: make that writable, or bake "
                          "elsewhere (kiln-info and kiln-verify only read)",
                          l->path, strerror(errno));
     if (!lock_file(l->fd)) {
-        if (errno != EAGAIN && errno != EACCES) return kiln_fail(err, KILN_E_IO, "cannot lock '%s': %s", l->path, strerror(errno));
+        if (errno != EAGAIN && errno != EACCES)
+            return kiln_fail(err, KILN_E_IO, "cannot lock '%s': %s", l->path, strerror(errno));
         char holder[600];
         describe_holder(l->fd, holder, sizeof holder);
-        return kiln_fail(err, KILN_E_BUSY, "'%s' is being written by another process (%s); wait until it is done", manifest_path,
-                         holder);
+        return kiln_fail(err, KILN_E_BUSY,
+                         "'%s' is being written by another process (%s); wait until it is done",
+                         manifest_path, holder);
     }
     *taken = still_names(l->path, l->fd);
     return KILN_OK;
 }
 
-kiln_status kiln_lock_take(const char *manifest_path, const char *stage, kiln_lock *out, kiln_error *err)
+kiln_status kiln_lock_take(const char *manifest_path, const char *stage, kiln_lock *out,
+                           kiln_error *err)
 {
     kiln_status st = KILN_OK;
     bool taken = false;
     char real[KILN_PATH_MAX];
-    const char *const at = kiln_manifest_real_path(manifest_path, real, NULL) == KILN_OK ? real : manifest_path;
+    const char *const at =
+        kiln_manifest_real_path(manifest_path, real, NULL) == KILN_OK ? real : manifest_path;
     const size_t capacity = strlen(at) + sizeof ".lock";
     *out = (kiln_lock){.fd = -1};
     KILN_TRY(KILN_ALLOC(&out->path, capacity, "the lock's path", err));
@@ -203,7 +221,9 @@ kiln_status kiln_lock_take(const char *manifest_path, const char *stage, kiln_lo
         KILN_GO(try_lock(out, manifest_path, &taken, err));
     }
     if (!taken) {
-        st = kiln_fail(err, KILN_E_BUSY, "lock file '%s' keeps being removed by other processes; try again", out->path);
+        st = kiln_fail(err, KILN_E_BUSY,
+                       "lock file '%s' keeps being removed by other processes; try again",
+                       out->path);
         goto done;
     }
     KILN_GO(write_holder(out->fd, out->path, stage, err));
@@ -216,11 +236,13 @@ done:
     return st;
 }
 
-/* The lock file if somebody holds the lock, to be closed; -1: nobody does, or this process may not know. */
+/* The lock file if somebody holds the lock, to be closed; -1: nobody does, or this process may not
+ * know. */
 static int open_held(const char *manifest_path)
 {
     char path[4096 + 8], real[KILN_PATH_MAX];
-    const char *const at = kiln_manifest_real_path(manifest_path, real, NULL) == KILN_OK ? real : manifest_path;
+    const char *const at =
+        kiln_manifest_real_path(manifest_path, real, NULL) == KILN_OK ? real : manifest_path;
     struct flock whole = {.l_type = F_RDLCK, .l_whence = SEEK_SET};
     snprintf(path, sizeof path, "%.4095s.lock", at);
     const int fd = open(path, O_RDONLY | O_CLOEXEC | O_NOFOLLOW | O_NONBLOCK);
@@ -236,8 +258,9 @@ kiln_status kiln_lock_look(const char *manifest_path, kiln_error *err)
     if (fd < 0) return KILN_OK;
     describe_holder(fd, holder, sizeof holder);
     (void)close(fd); /* was only read */
-    return kiln_fail(err, KILN_E_BUSY, "'%s' is being written by another process (%s); wait until it is done", manifest_path,
-                     holder);
+    return kiln_fail(err, KILN_E_BUSY,
+                     "'%s' is being written by another process (%s); wait until it is done",
+                     manifest_path, holder);
 }
 
 bool kiln_manifest_is_written(const char *path, char stage[32])
@@ -257,7 +280,9 @@ bool kiln_manifest_is_written(const char *path, char stage[32])
 void kiln_lock_release(kiln_lock *l)
 {
     if (l->fd >= 0) {
-        (void)unlink(l->path); /* while held: see above. A file that stays is harmless, the lock goes with the descriptor */
+        /* while held: see above. A file that stays is harmless, the lock goes with the
+         * descriptor */
+        (void)unlink(l->path);
         close(l->fd);
     }
     free(l->path);

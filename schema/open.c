@@ -1,8 +1,10 @@
-/* open -- a connection to a manifest: who may open what, how it is configured, transactions, and how it ends.
+/* open -- a connection to a manifest: who may open what, how it is configured, transactions, and
+ * how it ends.
  *
- * A file that is not ours is never given to SQLite for writing before its header says that it may be: opening a foreign
- * database could replay its journal. A manifest is made in one transaction, so that a crash leaves an empty database,
- * which the next CREATE fills; any error of an open that made the file removes it again. */
+ * A file that is not ours is never given to SQLite for writing before its header says that it may
+ * be: opening a foreign database could replay its journal. A manifest is made in one transaction,
+ * so that a crash leaves an empty database, which the next CREATE fills; any error of an open that
+ * made the file removes it again. */
 #include "base/endian.h"
 #include "base/file.h"
 #include "base/minmax.h"
@@ -52,8 +54,8 @@ static bool stat_folder(const char *path, struct stat *f)
 static bool has_name(const char *path, const char *name)
 {
     struct stat f, s;
-    return strcmp(kiln_path_base(path), kiln_path_base(name)) == 0 && stat_folder(path, &f) && stat_folder(name, &s) &&
-           f.st_dev == s.st_dev && f.st_ino == s.st_ino;
+    return strcmp(kiln_path_base(path), kiln_path_base(name)) == 0 && stat_folder(path, &f) &&
+           stat_folder(name, &s) && f.st_dev == s.st_dev && f.st_ino == s.st_ino;
 }
 
 bool kiln_manifest_owns(const char *manifest, const char *path)
@@ -73,11 +75,13 @@ bool kiln_manifest_owns(const char *manifest, const char *path)
     return owns;
 }
 
-/* ---- before SQLite ----------------------------------------------------------------------------------------------- */
-/* Reads the head of the file. *whole false: it is shorter. By SQLite's hands, which before the first statement open this file and
- * none beside it: closing a descriptor of ours would drop the locks that other connections of this process have on it (fcntl(2)),
- * and a writer that closes and finds no lock takes itself for the last one and writes over what they read. */
-static kiln_status read_file_head(const char *path, unsigned char head[HEADER_BYTES], bool *whole, kiln_error *err)
+/* ---- before SQLite --------------------------------------------------------------------------- */
+/* Reads the head of the file. *whole false: it is shorter. By SQLite's hands, which before the
+ * first statement open this file and none beside it: closing a descriptor of ours would drop the
+ * locks that other connections of this process have on it (fcntl(2)), and a writer that closes and
+ * finds no lock takes itself for the last one and writes over what they read. */
+static kiln_status read_file_head(const char *path, unsigned char head[HEADER_BYTES], bool *whole,
+                                  kiln_error *err)
 {
     sqlite3 *db = NULL;
     sqlite3_file *file = NULL;
@@ -89,11 +93,13 @@ static kiln_status read_file_head(const char *path, unsigned char head[HEADER_BY
     *whole = rc == SQLITE_OK;
     if (rc == SQLITE_OK || rc == SQLITE_IOERR_SHORT_READ) return KILN_OK;
     if (why) return kiln_fail(err, KILN_E_IO, "cannot open '%s': %s", path, strerror(why));
-    return kiln_fail(err, (rc & 0xff) == SQLITE_NOMEM ? KILN_E_NOMEM : KILN_E_IO, "cannot read '%s': %s", path, sqlite3_errstr(rc));
+    return kiln_fail(err, (rc & 0xff) == SQLITE_NOMEM ? KILN_E_NOMEM : KILN_E_IO,
+                     "cannot read '%s': %s", path, sqlite3_errstr(rc));
 }
 
-/* Looks at the file's own header. Offsets 60 and 68: user_version, application_id (sqlite.org/fileformat2.html 1.3).
- * An id of 0 may be a manifest whose making was cut: check_tables decides. */
+/* Looks at the file's own header. Offsets 60 and 68: user_version, application_id
+ * (sqlite.org/fileformat2.html 1.3). An id of 0 may be a manifest whose making was cut:
+ * check_tables decides. */
 static kiln_status check_header(const char *path, kiln_error *err)
 {
     unsigned char head[HEADER_BYTES];
@@ -101,14 +107,19 @@ static kiln_status check_header(const char *path, kiln_error *err)
     KILN_TRY(read_file_head(path, head, &whole, err));
     if (!whole || memcmp(head, "SQLite format 3", 16) != 0)
         return kiln_fail(err, KILN_E_INPUT,
-                         "'%s' is not a manifest: it is not an SQLite file; a manifest is what kiln-import writes", path);
+                         "'%s' is not a manifest: it is not an SQLite file; a manifest is what "
+                         "kiln-import writes",
+                         path);
     const uint32_t id = kiln_get_u32_be(head + 68);
     if (id == KILN_APPLICATION_ID || id == 0) return KILN_OK;
-    return kiln_fail(err, KILN_E_INPUT, "'%s' is not a manifest: it is an SQLite file of another program (application_id 0x%08x)",
-                     path, id);
+    return kiln_fail(
+        err, KILN_E_INPUT,
+        "'%s' is not a manifest: it is an SQLite file of another program (application_id 0x%08x)",
+        path, id);
 }
 
-/* Refuses a directory, and names the manifest in it: of a bake's folder, or of the scene that was baked. */
+/* Refuses a directory, and names the manifest in it: of a bake's folder, or of the scene that was
+ * baked. */
 static kiln_status refuse_directory(const char *path, kiln_error *err)
 {
     static const char *const places[] = {"manifest.db", "bake/manifest.db"};
@@ -118,7 +129,9 @@ static kiln_status refuse_directory(const char *path, kiln_error *err)
         char in[KILN_PATH_MAX];
         const int length = snprintf(in, sizeof in, "%s%s%s", path, slash, places[i]);
         if (length > 0 && (size_t)length < sizeof in && access(in, F_OK) == 0)
-            return kiln_fail(err, KILN_E_INPUT, "'%s' is a directory; a manifest is a file, did you mean '%s'?", path, in);
+            return kiln_fail(err, KILN_E_INPUT,
+                             "'%s' is a directory; a manifest is a file, did you mean '%s'?", path,
+                             in);
     }
     return kiln_fail(err, KILN_E_INPUT, "'%s' is a directory; a manifest is a file", path);
 }
@@ -130,13 +143,17 @@ static kiln_status check_file(const char *path, kiln_open_mode mode, bool *exist
     *exists = false;
     if (stat(path, &s) != 0) {
         if (errno == ENOENT && mode == KILN_OPEN_CREATE) return KILN_OK;
-        return kiln_fail(err, KILN_E_INPUT, "cannot open manifest '%s': %s%s", path, strerror(errno),
-                         errno == ENOENT ? "; kiln-import makes one" : "");
+        return kiln_fail(err, KILN_E_INPUT, "cannot open manifest '%s': %s%s", path,
+                         strerror(errno), errno == ENOENT ? "; kiln-import makes one" : "");
     }
     if (S_ISDIR(s.st_mode)) return refuse_directory(path, err);
-    if (!S_ISREG(s.st_mode)) return kiln_fail(err, KILN_E_INPUT, "'%s' is not a regular file, so it cannot be a manifest", path);
+    if (!S_ISREG(s.st_mode))
+        return kiln_fail(err, KILN_E_INPUT,
+                         "'%s' is not a regular file, so it cannot be a manifest", path);
     if (s.st_size == 0 && mode == KILN_OPEN_CREATE) return KILN_OK;
-    if (s.st_size == 0) return kiln_fail(err, KILN_E_INPUT, "'%s' is not a manifest: it is empty; kiln-import makes one", path);
+    if (s.st_size == 0)
+        return kiln_fail(err, KILN_E_INPUT,
+                         "'%s' is not a manifest: it is empty; kiln-import makes one", path);
     *exists = true;
     KILN_TRY(kiln_guard_files(path, err));
     return check_header(path, err);
@@ -152,7 +169,7 @@ static kiln_status make_folder(kiln_manifest *m, kiln_error *err)
     return KILN_OK;
 }
 
-/* ---- SQLite ------------------------------------------------------------------------------------------------------ */
+/* ---- SQLite ---------------------------------------------------------------------------------- */
 static int note_wal(void *context, sqlite3 *db, const char *schema, int pages)
 {
     (void)db, (void)schema;
@@ -160,7 +177,8 @@ static int note_wal(void *context, sqlite3 *db, const char *schema, int pages)
     return SQLITE_OK;
 }
 
-/* Read-only media: SQLite needs its -shm file to read a WAL database, unless it knows that no process can change it. */
+/* Read-only media: SQLite needs its -shm file to read a WAL database, unless it knows that no
+ * process can change it. */
 static kiln_status is_immutable(const char *path, bool *immutable, kiln_error *err)
 {
     char folder[4096], wal[4096 + 8];
@@ -173,17 +191,21 @@ static kiln_status is_immutable(const char *path, bool *immutable, kiln_error *e
     return KILN_OK;
 }
 
-/* A frozen manifest is the file alone. What a log holds would be missed, and SQLite would write it back. */
+/* A frozen manifest is the file alone. What a log holds would be missed, and SQLite would write it
+ * back. */
 kiln_status kiln_refuse_log(const char *path, kiln_error *err)
 {
     char real[PATH_MAX], wal[PATH_MAX + 8];
     struct stat s;
-    if (!realpath(path, real)) return kiln_fail(err, KILN_E_IO, "cannot find where '%s' is: %s", path, strerror(errno));
+    if (!realpath(path, real))
+        return kiln_fail(err, KILN_E_IO, "cannot find where '%s' is: %s", path, strerror(errno));
     snprintf(wal, sizeof wal, "%s-wal", real);
     if (stat(wal, &s) != 0 || s.st_size == 0) return KILN_OK;
     return kiln_fail(err, KILN_E_BUSY,
-                     "'%s' holds changes that are not in the manifest yet: a program that writes or reads it has not ended, or was "
-                     "killed; wait until it has ended, or run the --plan of the planned stage to bring the changes in",
+                     "'%s' holds changes that are not in the manifest yet: a program that writes "
+                     "or reads it has not ended, or was "
+                     "killed; wait until it has ended, or run the --plan of the planned stage to "
+                     "bring the changes in",
                      wal);
 }
 
@@ -202,8 +224,9 @@ static kiln_status connect(kiln_manifest *m, kiln_error *err)
 {
     kiln_buffer uri = {0};
     const char *name = m->file;
-    /* Readers too: the last one to close may then remove -wal and -shm, and clear what a killed writer left. SQLite falls
-     * back to read-only by itself where it must; query_only keeps our own statements from writing. */
+    /* Readers too: the last one to close may then remove -wal and -shm, and clear what a killed
+     * writer left. SQLite falls back to read-only by itself where it must; query_only keeps our own
+     * statements from writing. */
     int flags = SQLITE_OPEN_NOMUTEX | SQLITE_OPEN_READWRITE | (m->writer ? SQLITE_OPEN_CREATE : 0);
     bool immutable = m->frozen;
     kiln_status st = KILN_OK;
@@ -226,7 +249,8 @@ static kiln_status connect(kiln_manifest *m, kiln_error *err)
     (void)sqlite3_wal_hook(m->db, note_wal, m);    /* and no automatic checkpoint: commit decides */
     KILN_GO(kiln_guard_connection(m, err));
     KILN_GO(kiln_sql(m, "PRAGMA cache_size = " READER_CACHE, err));
-    if (!m->is_part) KILN_GO(kiln_sql(m, "PRAGMA foreign_keys = ON", err)); /* outputs of a part name blobs of its manifest, too */
+    /* outputs of a part name blobs of its manifest, too */
+    if (!m->is_part) KILN_GO(kiln_sql(m, "PRAGMA foreign_keys = ON", err));
     if (!m->writer) KILN_GO(kiln_sql(m, "PRAGMA query_only = ON", err));
 done:
     kiln_buffer_release(&uri);
@@ -235,10 +259,12 @@ done:
 
 static kiln_status initialise(kiln_manifest *m, kiln_error *err)
 {
-    /* the cache's size again: SQLite turned it into a number of pages of the old size, which would now hold 256 MiB */
-    KILN_TRY(kiln_sql(
-        m, "PRAGMA page_size = 65536; PRAGMA journal_mode = WAL; PRAGMA synchronous = FULL; PRAGMA cache_size = " WRITER_CACHE,
-        err));
+    /* the cache's size again: SQLite turned it into a number of pages of the old size, which would
+     * now hold 256 MiB */
+    KILN_TRY(kiln_sql(m,
+                      "PRAGMA page_size = 65536; PRAGMA journal_mode = WAL; PRAGMA synchronous = "
+                      "FULL; PRAGMA cache_size = " WRITER_CACHE,
+                      err));
     KILN_TRY(kiln_manifest_begin(m, err));
     KILN_TRY(kiln_sql(m, kiln_manifest_sql, err));
     KILN_TRY(kiln_manifest_commit(m, err));
@@ -248,26 +274,30 @@ static kiln_status initialise(kiln_manifest *m, kiln_error *err)
     return rc == SQLITE_OK || rc == SQLITE_BUSY ? KILN_OK : kiln_sqlite_fail(m, rc, "write", err);
 }
 
-/* Is what SQLite sees a manifest of a version that we know, with the tables of that version? *empty: no tables at all, which
- * only a writer may fill. */
+/* Is what SQLite sees a manifest of a version that we know, with the tables of that version?
+ * *empty: no tables at all, which only a writer may fill. */
 static kiln_status check_tables(kiln_manifest *m, bool *empty, kiln_error *err)
 {
     int64_t id, version, tables = 0;
     *empty = false;
     KILN_TRY(kiln_query_number(m, "PRAGMA application_id", &id, err));
     KILN_TRY(kiln_query_number(m, "PRAGMA user_version", &version, err));
-    if (id == 0 && m->writer) KILN_TRY(kiln_query_number(m, "SELECT 1 FROM sqlite_schema LIMIT 1", &tables, err));
+    if (id == 0 && m->writer)
+        KILN_TRY(kiln_query_number(m, "SELECT 1 FROM sqlite_schema LIMIT 1", &tables, err));
     *empty = id == 0 && m->writer && tables == 0;
     if (*empty) return KILN_OK;
     if (id != KILN_APPLICATION_ID)
-        return kiln_fail(err, KILN_E_INPUT, "'%s' is not a manifest: it is an SQLite file of another program", m->path);
+        return kiln_fail(err, KILN_E_INPUT,
+                         "'%s' is not a manifest: it is an SQLite file of another program",
+                         m->path);
     if (version > KILN_SCHEMA_VERSION)
-        return kiln_fail(
-            err, KILN_E_INPUT,
-            "manifest '%s' has schema version %lld, this program knows up to %d; use the SplatKiln that wrote it, or a newer one",
-            m->path, (long long)version, KILN_SCHEMA_VERSION);
+        return kiln_fail(err, KILN_E_INPUT,
+                         "manifest '%s' has schema version %lld, this program knows up to %d; use "
+                         "the SplatKiln that wrote it, or a newer one",
+                         m->path, (long long)version, KILN_SCHEMA_VERSION);
     if (version < 1)
-        return kiln_fail(err, KILN_E_INPUT, "'%s' is not a sound manifest: there is no schema version %lld", m->path,
+        return kiln_fail(err, KILN_E_INPUT,
+                         "'%s' is not a sound manifest: there is no schema version %lld", m->path,
                          (long long)version);
     m->version = (uint32_t)version;
     return kiln_guard_schema(m, err);
@@ -291,17 +321,21 @@ static kiln_status set_up_manifest(kiln_manifest *m, kiln_open_mode mode, kiln_e
     if (!m->created) KILN_TRY(check_state(m, &empty, err));
     if (!empty && !m->writer) return KILN_OK;
     if (!empty) {
-        KILN_TRY(kiln_sql(m, "PRAGMA journal_mode = WAL; PRAGMA synchronous = FULL; PRAGMA cache_size = " WRITER_CACHE, err));
+        KILN_TRY(kiln_sql(m,
+                          "PRAGMA journal_mode = WAL; PRAGMA synchronous = FULL; PRAGMA cache_size "
+                          "= " WRITER_CACHE,
+                          err));
         kiln_bulk_cut_garbage(m);
         return kiln_guard_upgrade(m, err);
     }
     if (mode != KILN_OPEN_CREATE)
-        return kiln_fail(err, KILN_E_INPUT, "'%s' is not a manifest: it is empty; kiln-import makes one", m->path);
+        return kiln_fail(err, KILN_E_INPUT,
+                         "'%s' is not a manifest: it is empty; kiln-import makes one", m->path);
     m->created = true;
     return initialise(m, err);
 }
 
-/* ---- the end ----------------------------------------------------------------------------------------------------- */
+/* ---- the end --------------------------------------------------------------------------------- */
 static void remove_files(const char *path)
 {
     char name[4096 + 64];
@@ -323,7 +357,8 @@ static void remove_empty_folder(const kiln_manifest *m)
 
 void kiln_disconnect(kiln_manifest *m)
 {
-    for (uint32_t i = 0; i < m->n_statements; i++) (void)sqlite3_finalize(m->statements[i].statement);
+    for (uint32_t i = 0; i < m->n_statements; i++)
+        (void)sqlite3_finalize(m->statements[i].statement);
     m->n_statements = 0;
     (void)sqlite3_close(m->db); /* accepts NULL; cannot be busy, all statements are finalized */
     m->db = NULL;
@@ -337,7 +372,8 @@ static void let_go(kiln_manifest *m, bool discard)
     kiln_disconnect(m);
     kiln_bulk_release(m);
     if (discard) remove_files(m->path);
-    if (is_copy(m) && m->lock.fd >= 0) remove_files(m->file); /* else it is of the one that has the lock */
+    /* else it is of the one that has the lock */
+    if (is_copy(m) && m->lock.fd >= 0) remove_files(m->file);
     kiln_lock_release(&m->lock);
     remove_empty_folder(m);
     kiln_unpacker_free(m->unpacker);
@@ -355,8 +391,9 @@ static kiln_status set_paths(kiln_manifest *m, const char *path, const char *fil
     return KILN_OK;
 }
 
-/* A rollback journal keeps only pages that were there before, and what is written here is new; the file is of no use to anybody
- * before it is whole. So the journal is in memory, no commit is synced, and each page is written about once. */
+/* A rollback journal keeps only pages that were there before, and what is written here is new; the
+ * file is of no use to anybody before it is whole. So the journal is in memory, no commit is
+ * synced, and each page is written about once. */
 static kiln_status initialise_part(kiln_manifest *m, kiln_error *err)
 {
     int fd;
@@ -365,10 +402,11 @@ static kiln_status initialise_part(kiln_manifest *m, kiln_error *err)
     (void)close(fd); /* nothing was written; SQLite has no connection to it yet */
     m->created = true;
     KILN_TRY(connect(m, err));
-    KILN_TRY(kiln_sql(m,
-                      "PRAGMA page_size = 65536; PRAGMA locking_mode = EXCLUSIVE; PRAGMA journal_mode = MEMORY;"
-                      " PRAGMA synchronous = OFF; PRAGMA cache_size = " WRITER_CACHE,
-                      err));
+    KILN_TRY(kiln_sql(
+        m,
+        "PRAGMA page_size = 65536; PRAGMA locking_mode = EXCLUSIVE; PRAGMA journal_mode = MEMORY;"
+        " PRAGMA synchronous = OFF; PRAGMA cache_size = " WRITER_CACHE,
+        err));
     KILN_TRY(kiln_manifest_begin(m, err));
     KILN_TRY(kiln_guard_make_part(m, err));
     return kiln_manifest_commit(m, err);
@@ -381,20 +419,26 @@ static kiln_status check_part(kiln_manifest *m, kiln_error *err)
     KILN_TRY(kiln_query_number(m, "PRAGMA application_id", &id, err));
     KILN_TRY(kiln_query_number(m, "PRAGMA user_version", &version, err));
     if (id != KILN_PART_APPLICATION_ID)
-        return kiln_fail(err, KILN_E_INPUT, "'%s' is not a part: it is an SQLite file of another program", m->path);
+        return kiln_fail(err, KILN_E_INPUT,
+                         "'%s' is not a part: it is an SQLite file of another program", m->path);
     if (version != KILN_PART_VERSION)
-        return kiln_fail(err, KILN_E_INPUT, "part '%s' has version %lld, this program knows %d; use one SplatKiln on all hosts",
-                         m->path, (long long)version, KILN_PART_VERSION);
+        return kiln_fail(
+            err, KILN_E_INPUT,
+            "part '%s' has version %lld, this program knows %d; use one SplatKiln on all hosts",
+            m->path, (long long)version, KILN_PART_VERSION);
     m->version = KILN_PART_VERSION;
     return kiln_guard_schema(m, err);
 }
 
-kiln_status kiln_part_connect(const char *path, bool create, bool *unreadable, kiln_manifest **out, kiln_error *err)
+kiln_status kiln_part_connect(const char *path, bool create, bool *unreadable, kiln_manifest **out,
+                              kiln_error *err)
 {
     kiln_status st = KILN_OK;
     kiln_manifest *m = NULL;
     *out = NULL;
-    if (strlen(path) >= 4096) return kiln_fail(err, KILN_E_INPUT, "part path '%.200s...' is longer than 4095 bytes", path);
+    if (strlen(path) >= 4096)
+        return kiln_fail(err, KILN_E_INPUT, "part path '%.200s...' is longer than 4095 bytes",
+                         path);
     KILN_TRY(KILN_ALLOC(&m, 1, "a part", err));
     m->lock.fd = -1;
     m->is_part = true;
@@ -420,24 +464,30 @@ static kiln_status read_claimed(kiln_manifest *m, kiln_error *err)
     return KILN_OK;
 }
 
-static kiln_status take_lock(kiln_manifest *m, kiln_open_mode mode, const char *stage, bool *exists, kiln_error *err)
+static kiln_status take_lock(kiln_manifest *m, kiln_open_mode mode, const char *stage, bool *exists,
+                             kiln_error *err)
 {
     KILN_TRY(kiln_lock_take(m->path, stage, &m->lock, err));
-    if (mode != KILN_OPEN_CLAIMED) KILN_TRY(kiln_claim_refuse(m->path, err)); /* under the lock: a claim comes and goes under it */
-    KILN_TRY(check_file(m->path, mode, exists, err)); /* again: it may have been made or discarded before we had the lock */
+    /* under the lock: a claim comes and goes under it */
+    if (mode != KILN_OPEN_CLAIMED) KILN_TRY(kiln_claim_refuse(m->path, err));
+    /* again: it may have been made or discarded before we had the lock */
+    KILN_TRY(check_file(m->path, mode, exists, err));
     if (is_copy(m)) KILN_TRY(kiln_copy_fetch(m, *exists, err));
     m->created = !*exists;
     return KILN_OK;
 }
 
-kiln_status kiln_manifest_open_file(const char *path, const char *file, kiln_open_mode mode, const char *stage, bool allow_network,
-                                    kiln_manifest **out, kiln_error *err)
+kiln_status kiln_manifest_open_file(const char *path, const char *file, kiln_open_mode mode,
+                                    const char *stage, bool allow_network, kiln_manifest **out,
+                                    kiln_error *err)
 {
     kiln_status st = KILN_OK;
     kiln_manifest *m = NULL;
     bool exists = false;
     *out = NULL;
-    if (strlen(path) >= 4096) return kiln_fail(err, KILN_E_INPUT, "manifest path '%.200s...' is longer than 4095 bytes", path);
+    if (strlen(path) >= 4096)
+        return kiln_fail(err, KILN_E_INPUT, "manifest path '%.200s...' is longer than 4095 bytes",
+                         path);
     KILN_TRY(check_file(path, mode, &exists, err));
     KILN_TRY(KILN_ALLOC(&m, 1, "a manifest", err));
     m->lock.fd = -1;
@@ -461,13 +511,14 @@ done:
     return st;
 }
 
-kiln_status kiln_manifest_open(const char *path, kiln_open_mode mode, const char *stage, bool allow_network, kiln_manifest **out,
-                               kiln_error *err)
+kiln_status kiln_manifest_open(const char *path, kiln_open_mode mode, const char *stage,
+                               bool allow_network, kiln_manifest **out, kiln_error *err)
 {
     return kiln_manifest_open_file(path, NULL, mode, stage, allow_network, out, err);
 }
 
-kiln_status kiln_manifest_recover(const char *path, const char *stage, bool allow_network, kiln_error *err)
+kiln_status kiln_manifest_recover(const char *path, const char *stage, bool allow_network,
+                                  kiln_error *err)
 {
     kiln_manifest *m;
     if (kiln_refuse_log(path, NULL) == KILN_OK) return KILN_OK;
@@ -493,7 +544,8 @@ uint64_t kiln_manifest_cache_left(const kiln_manifest *m)
 {
     const uint64_t most = (uint64_t)-atoi(WRITER_CACHE) << 10;
     int used = 0, highest;
-    if (m && sqlite3_db_status(m->db, SQLITE_DBSTATUS_CACHE_USED, &used, &highest, 0) != SQLITE_OK) used = 0;
+    if (m && sqlite3_db_status(m->db, SQLITE_DBSTATUS_CACHE_USED, &used, &highest, 0) != SQLITE_OK)
+        used = 0;
     return most - kiln_min_u64(most, (uint64_t)used);
 }
 
@@ -503,7 +555,7 @@ void *kiln_manifest_sqlite(kiln_manifest *m)
     return m->db;
 }
 
-/* ---- transactions ------------------------------------------------------------------------------------------------ */
+/* ---- transactions ---------------------------------------------------------------------------- */
 kiln_status kiln_manifest_begin(kiln_manifest *m, kiln_error *err)
 {
     return kiln_sql(m, m->writer ? "BEGIN IMMEDIATE" : "BEGIN", err);
@@ -536,7 +588,8 @@ kiln_status kiln_checkpoint_if_long(kiln_manifest *m, kiln_error *err)
 void kiln_checkpoint_if_free(kiln_manifest *m)
 {
     (void)sqlite3_busy_timeout(m->db, CLOSE_BUSY_MS);
-    (void)sqlite3_wal_checkpoint_v2(m->db, NULL, SQLITE_CHECKPOINT_TRUNCATE, NULL, NULL); /* busy or failed: the log stays */
+    /* busy or failed: the log stays */
+    (void)sqlite3_wal_checkpoint_v2(m->db, NULL, SQLITE_CHECKPOINT_TRUNCATE, NULL, NULL);
     (void)sqlite3_busy_timeout(m->db, BUSY_MS);
 }
 
@@ -548,6 +601,7 @@ kiln_status kiln_checkpoint_all(kiln_manifest *m, kiln_error *err)
 
 void kiln_manifest_rollback(kiln_manifest *m)
 {
-    /* SQLite has rolled back by itself after some errors (disk full); a failed rollback leaves nothing visible either. */
+    /* SQLite has rolled back by itself after some errors (disk full); a failed rollback leaves
+     * nothing visible either. */
     if (!sqlite3_get_autocommit(m->db)) (void)sqlite3_exec(m->db, "ROLLBACK", NULL, NULL, NULL);
 }

@@ -20,19 +20,23 @@
 #include <sys/stat.h>
 #include <unistd.h>
 
-kiln_status kiln_part_name(const kiln_part_info *info, char out[KILN_PART_NAME_MAX], kiln_error *err)
+kiln_status kiln_part_name(const kiln_part_info *info, char out[KILN_PART_NAME_MAX],
+                           kiln_error *err)
 {
     char hex[33];
     kiln_part_info known = *info;
     known.version = KILN_SCHEMA_VERSION; /* is not in the name */
     *out = '\0';
     KILN_TRY(kiln_part_check_info(&known, KILN_E_USAGE, err));
-    (void)snprintf(out, KILN_PART_NAME_MAX, "%s-%s-%" PRIu32 "-of-%" PRIu32 ".part", info->stage, kiln_hash_hex(info->plan, hex),
-                   info->shard, info->shards); /* 31 + 32 + 7 + 7 bytes and what is between them fit */
+    (void)snprintf(out, KILN_PART_NAME_MAX, "%s-%s-%" PRIu32 "-of-%" PRIu32 ".part", info->stage,
+                   kiln_hash_hex(info->plan, hex),
+                   /* 31 + 32 + 7 + 7 bytes and what is between them fit */
+                   info->shard, info->shards);
     return KILN_OK;
 }
 
-kiln_status kiln_part_draft_path(const kiln_part_info *info, const char *folder, uint32_t restarts, char out[4096], kiln_error *err)
+kiln_status kiln_part_draft_path(const kiln_part_info *info, const char *folder, uint32_t restarts,
+                                 char out[4096], kiln_error *err)
 {
     char name[KILN_PART_NAME_MAX], whole[KILN_PATH_MAX];
     KILN_TRY(kiln_part_name(info, name, err));
@@ -40,13 +44,15 @@ kiln_status kiln_part_draft_path(const kiln_part_info *info, const char *folder,
     return kiln_place_temporary(whole, restarts, out, err);
 }
 
-/* ---- create ------------------------------------------------------------------------------------------------------ */
+/* ---- create ---------------------------------------------------------------------------------- */
 static kiln_status put_info(kiln_manifest *m, const kiln_part_info *info, kiln_error *err)
 {
     char host[sizeof info->host] = "";
     kiln_query q;
     if (!info->host[0] && gethostname(host, sizeof host - 1) != 0) *host = '\0';
-    KILN_TRY(kiln_query_open(m, &q, "INSERT INTO part (id, stage, plan, shard, shards, host, version) VALUES (1, ?, ?, ?, ?, ?, ?)",
+    KILN_TRY(kiln_query_open(m, &q,
+                             "INSERT INTO part (id, stage, plan, shard, shards, host, version) "
+                             "VALUES (1, ?, ?, ?, ?, ?, ?)",
                              err));
     kiln_bind_text(&q, info->stage);
     kiln_bind_hash(&q, info->plan);
@@ -57,8 +63,8 @@ static kiln_status put_info(kiln_manifest *m, const kiln_part_info *info, kiln_e
     return kiln_query_run(&q, err);
 }
 
-kiln_status kiln_part_create(const char *path, const kiln_part_info *info, kiln_manifest *base, kiln_manifest **out,
-                             kiln_error *err)
+kiln_status kiln_part_create(const char *path, const kiln_part_info *info, kiln_manifest *base,
+                             kiln_manifest **out, kiln_error *err)
 {
     char name[KILN_PART_NAME_MAX];
     *out = NULL;
@@ -74,7 +80,7 @@ kiln_status kiln_part_create(const char *path, const kiln_part_info *info, kiln_
     return st;
 }
 
-/* ---- finish ------------------------------------------------------------------------------------------------------ */
+/* ---- finish ---------------------------------------------------------------------------------- */
 static kiln_status put_seal(kiln_manifest *m, kiln_part_info *info, kiln_error *err)
 {
     kiln_hash seal;
@@ -95,7 +101,8 @@ static kiln_status sync_file(const char *path, kiln_error *err)
     return st;
 }
 
-static kiln_status place_part(const char *from, const kiln_part_info *info, const char *folder, uint32_t restarts, kiln_error *err)
+static kiln_status place_part(const char *from, const kiln_part_info *info, const char *folder,
+                              uint32_t restarts, kiln_error *err)
 {
     char name[KILN_PART_NAME_MAX], to[KILN_PATH_MAX];
     KILN_TRY(kiln_part_name(info, name, err));
@@ -108,7 +115,8 @@ static kiln_status place_part(const char *from, const kiln_part_info *info, cons
     return kiln_folder_sync(folder, err);
 }
 
-kiln_status kiln_part_finish(kiln_manifest *m, const char *folder, uint32_t restarts, kiln_error *err)
+kiln_status kiln_part_finish(kiln_manifest *m, const char *folder, uint32_t restarts,
+                             kiln_error *err)
 {
     char *path = NULL;
     kiln_part_info info;

@@ -34,13 +34,17 @@ typedef struct {
     kiln_error refused_why;
     kiln_error damage; /* the first damaged blob; only while refusal is KILN_OK */
     kiln_hash damaged;
-    kiln_blob *absent; /* n_absent blobs without bytes: what kiln_unit_store takes for those that are stored */
+    /* n_absent blobs without bytes: what kiln_unit_store takes for those that are stored */
+    kiln_blob *absent;
     uint32_t n_absent;
 } kiln_part_gathering;
 
-/* Keeps why something is left out, if it is the first, and goes on: KILN_OK. What is no fault of the part ends the gather: st. */
-kiln_status kiln_gather_refuse(kiln_part_gathering *g, kiln_status st, const kiln_error *why, kiln_error *err) KILN_MUST_CHECK;
-kiln_status kiln_gather_of_manifest(kiln_part_gathering *g, kiln_status st); /* notes that a failure is one of m's; gives st back */
+/* Keeps why something is left out, if it is the first, and goes on: KILN_OK. What is no fault of
+ * the part ends the gather: st. */
+kiln_status kiln_gather_refuse(kiln_part_gathering *g, kiln_status st, const kiln_error *why,
+                               kiln_error *err) KILN_MUST_CHECK;
+/* notes that a failure is one of m's; gives st back */
+kiln_status kiln_gather_of_manifest(kiln_part_gathering *g, kiln_status st);
 kiln_status kiln_gather_quarantine(kiln_part_gathering *g, kiln_error *err) KILN_MUST_CHECK;
 kiln_status kiln_gather_runs(kiln_part_gathering *g, kiln_error *err) KILN_MUST_CHECK;
 

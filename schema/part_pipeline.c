@@ -1,20 +1,24 @@
 /* part_pipeline -- the threads of a gather.
  *
- * Problem. Unpacking and hashing takes twice the processor time that storing takes, and reading some more; one after the other they
- * keep the disk waiting. Constraint: the manifest is used by the caller's thread alone, the part by one thread at a time.
+ * Problem. Unpacking and hashing takes twice the processor time that storing takes, and reading
+ * some more; one after the other they keep the disk waiting. Constraint: the manifest is used by
+ * the caller's thread alone, the part by one thread at a time.
  *
- * Every thread looks for work under one lock, in this order: the caller stores batches that are read and checked; whoever comes
- * first reads the next batch if a place is free; else blobs are checked. With enough threads the caller does nothing but store. A
- * thread without work waits for the next change. Order and contents of what is stored do not depend on the threads.
+ * Every thread looks for work under one lock, in this order: the caller stores batches that are
+ * read and checked; whoever comes first reads the next batch if a place is free; else blobs are
+ * checked. With enough threads the caller does nothing but store. A thread without work waits for
+ * the next change. Order and contents of what is stored do not depend on the threads.
  *
- * A transaction costs two syncs, so it has several batches; and the first of a part is not to wait long, so batches are small, the
- * first the smallest. The caller begins a transaction with the first batch and waits for the others within it. They stay until it
- * has committed, because kiln_bulk_store may want them once more.
+ * A transaction costs two syncs, so it has several batches; and the first of a part is not to wait
+ * long, so batches are small, the first the smallest. The caller begins a transaction with the
+ * first batch and waits for the others within it. They stay until it has committed, because
+ * kiln_bulk_store may want them once more.
  *
- * Memory. Packed bytes: KILN_PART_BATCHES batches, whose memory is used again; fewer are read ahead where blobs are larger than a
- * batch. Unpacked bytes: pieces of scratch that are used
- * again too; together they never exceed the largest blob, twice. A thread that finds no scratch leaves the check to one that has
- * some. Taking fresh memory for each blob cost a third of a gather's time in page faults. */
+ * Memory. Packed bytes: KILN_PART_BATCHES batches, whose memory is used again; fewer are read ahead
+ * where blobs are larger than a batch. Unpacked bytes: pieces of scratch that are used again too;
+ * together they never exceed the largest blob, twice. A thread that finds no scratch leaves the
+ * check to one that has some. Taking fresh memory for each blob cost a third of a gather's time in
+ * page faults. */
 #include "schema/part_pipeline.h"
 
 #include "base/memory.h"
@@ -25,13 +29,15 @@
 #include <sys/mman.h>
 
 enum {
-    THREADS_MOST = 6,       /* one stores, one reads, four check what is stored meanwhile; more only take memory */
+    /* one stores, one reads, four check what is stored meanwhile; more only take memory */
+    THREADS_MOST = 6,
     HELPS_BELOW = 4,        /* threads: with fewer the caller checks, too */
     RUN_BYTES = 1 << 20,    /* raw bytes that a thread takes to check at a time */
     SCRATCH_STEP = 1 << 20, /* sizes of scratch are multiples of it */
     FIRST_BYTES = 2 << 20,  /* of the first batch; the others double up to KILN_PART_BATCH_BYTES */
     GROUP_BYTES = KILN_PART_GROUP * KILN_PART_BATCH_BYTES, /* a group that has so many is full */
-    AHEAD_BYTES = 2 * GROUP_BYTES,                         /* of batches that are not empty; with more no other is read */
+    /* of batches that are not empty; with more no other is read */
+    AHEAD_BYTES = 2 * GROUP_BYTES,
 };
 
 typedef struct {
@@ -43,12 +49,15 @@ typedef struct {
 struct kiln_part_group {
     const kiln_part_stages *stages;
     unsigned threads;
-    bool checks, reads;   /* what the caller does beside storing */
-    pthread_mutex_t lock; /* guards all below; not the contents of a batch, which belong to whom it is given */
+    bool checks, reads; /* what the caller does beside storing */
+    /* guards all below; not the contents of a batch, which belong to whom it is given */
+    pthread_mutex_t lock;
     pthread_cond_t changed;
-    kiln_part_batch batches[KILN_PART_BATCHES]; /* batch number k is in place k % KILN_PART_BATCHES */
-    uint64_t n_read, n_stored;                  /* batches */
-    uint32_t n_group;                           /* batches behind those stored that `store` has been given */
+    /* batch number k is in place k % KILN_PART_BATCHES */
+    kiln_part_batch batches[KILN_PART_BATCHES];
+    uint64_t n_read, n_stored; /* batches */
+    /* batches behind those stored that `store` has been given */
+    uint32_t n_group;
     bool reading, ended, stop;
     kiln_status status; /* the first failure */
     kiln_error why;
@@ -57,7 +66,10 @@ struct kiln_part_group {
 };
 typedef kiln_part_group pipeline;
 
-static kiln_part_batch *batch_of(pipeline *p, uint64_t k) { return &p->batches[k % KILN_PART_BATCHES]; }
+static kiln_part_batch *batch_of(pipeline *p, uint64_t k)
+{
+    return &p->batches[k % KILN_PART_BATCHES];
+}
 
 static void fail(pipeline *p, kiln_status st, const kiln_error *why)
 {
@@ -69,7 +81,7 @@ static void fail(pipeline *p, kiln_status st, const kiln_error *why)
     (void)pthread_cond_broadcast(&p->changed);
 }
 
-/* ---- batches ----------------------------------------------------------------------------------------------------- */
+/* ---- batches --------------------------------------------------------------------------------- */
 static void empty(kiln_part_batch *b)
 {
     for (uint32_t i = 0; i < b->n_units; i++) kiln_unit_result_release(&b->units[i].result);
@@ -96,7 +108,8 @@ bool kiln_part_batch_fits(const kiln_part_batch *b, size_t packed_bytes)
     return b->used == 0 || (b->used < b->limit && packed_bytes <= b->limit - b->used);
 }
 
-/* Large arrays that are used again and again, on large pages where the system has them: one page fault in place of 512. */
+/* Large arrays that are used again and again, on large pages where the system has them: one page
+ * fault in place of 512. */
 static kiln_status take_pages(void **out, size_t bytes, kiln_error *err)
 {
     enum { LARGE_PAGE = 2 << 20 };
@@ -122,7 +135,8 @@ static kiln_status reserve_packed(kiln_part_batch *b, size_t bytes, kiln_error *
     return st;
 }
 
-kiln_status kiln_part_batch_blob(kiln_part_batch *b, const kiln_blob *blob, unsigned char **packed, kiln_error *err)
+kiln_status kiln_part_batch_blob(kiln_part_batch *b, const kiln_blob *blob, unsigned char **packed,
+                                 kiln_error *err)
 {
     KILN_TRY(reserve_packed(b, b->used + blob->packed_bytes, err));
     b->blobs[b->n_blobs++] = (kiln_part_blob){.blob = *blob, .at = b->used};
@@ -133,7 +147,7 @@ kiln_status kiln_part_batch_blob(kiln_part_batch *b, const kiln_blob *blob, unsi
 
 void kiln_part_batch_take_back(kiln_part_batch *b) { b->used = b->blobs[--b->n_blobs].at; }
 
-/* ---- scratch ----------------------------------------------------------------------------------------------------- */
+/* ---- scratch --------------------------------------------------------------------------------- */
 static void drop_scratch(pipeline *p, scratch *s)
 {
     p->scratch_bytes -= s->capacity;
@@ -142,13 +156,14 @@ static void drop_scratch(pipeline *p, scratch *s)
     *s = (scratch){0};
 }
 
-/* A piece for a blob of so many bytes, or NULL where others have too much of it. The largest blob fits when no piece is taken, so
- * somebody always goes on. */
+/* A piece for a blob of so many bytes, or NULL where others have too much of it. The largest blob
+ * fits when no piece is taken, so somebody always goes on. */
 static scratch *take_scratch(pipeline *p, uint64_t bytes)
 {
     scratch *unused = NULL;
     bool alone = true;
-    const uint64_t capacity = bytes ? (bytes + SCRATCH_STEP - 1) / SCRATCH_STEP * SCRATCH_STEP : SCRATCH_STEP;
+    const uint64_t capacity =
+        bytes ? (bytes + SCRATCH_STEP - 1) / SCRATCH_STEP * SCRATCH_STEP : SCRATCH_STEP;
     for (unsigned i = 0; i < p->threads; i++) {
         scratch *const s = &p->scratches[i];
         alone = alone && !s->taken;
@@ -173,7 +188,7 @@ static scratch *take_scratch(pipeline *p, uint64_t bytes)
     return NULL;
 }
 
-/* ---- work: each is called and returns with the lock held ----------------------------------------------------------- */
+/* ---- work: each is called and returns with the lock held ------------------------------------- */
 static bool is_ready(pipeline *p, uint64_t k)
 {
     const kiln_part_batch *b = batch_of(p, k);
@@ -195,8 +210,10 @@ static kiln_status read_batch(pipeline *p, kiln_part_batch *b, kiln_error *err)
 {
     enum { DOUBLINGS = 3 };
     b->limit = p->n_read < DOUBLINGS ? (size_t)FIRST_BYTES << p->n_read : KILN_PART_BATCH_BYTES;
-    if (!b->blobs) KILN_TRY(KILN_ALLOC_UNSET(&b->blobs, KILN_PART_BATCH_BLOBS, "a batch of blobs", err));
-    if (!b->units) KILN_TRY(KILN_ALLOC_UNSET(&b->units, KILN_PART_BATCH_UNITS, "a batch of units", err));
+    if (!b->blobs)
+        KILN_TRY(KILN_ALLOC_UNSET(&b->blobs, KILN_PART_BATCH_BLOBS, "a batch of blobs", err));
+    if (!b->units)
+        KILN_TRY(KILN_ALLOC_UNSET(&b->units, KILN_PART_BATCH_UNITS, "a batch of units", err));
     const kiln_status st = p->stages->read(p->stages->context, b, err);
     for (uint32_t i = 0; i < b->n_blobs; i++) b->blobs[i].blob.packed = b->data + b->blobs[i].at;
     b->first_damaged = b->n_blobs;
@@ -218,14 +235,16 @@ static void read_one_batch(pipeline *p)
     (void)pthread_cond_broadcast(&p->changed);
 }
 
-static void check_batch_blobs(pipeline *p, kiln_part_batch *b, uint32_t from, uint32_t end, scratch *s)
+static void check_batch_blobs(pipeline *p, kiln_part_batch *b, uint32_t from, uint32_t end,
+                              scratch *s)
 {
     kiln_error why = {0}, damage = {0};
     uint32_t first = end;
     b->next = end;
     (void)pthread_mutex_unlock(&p->lock);
     for (uint32_t i = from; i < end; i++) {
-        b->blobs[i].damaged = kiln_blob_unpack_with(&b->blobs[i].blob, s->shuffled, s->raw, &why) != KILN_OK;
+        b->blobs[i].damaged =
+            kiln_blob_unpack_with(&b->blobs[i].blob, s->shuffled, s->raw, &why) != KILN_OK;
         if (!b->blobs[i].damaged || first < end) continue;
         first = i;
         damage = why;
@@ -275,20 +294,26 @@ static void *help_pipeline(void *context)
     pipeline *p = context;
     (void)pthread_mutex_lock(&p->lock);
     while (!is_done(p))
-        if (!read_next(p) && !check_some(p) && !is_done(p)) (void)pthread_cond_wait(&p->changed, &p->lock);
+        if (!read_next(p) && !check_some(p) && !is_done(p))
+            (void)pthread_cond_wait(&p->changed, &p->lock);
     (void)pthread_mutex_unlock(&p->lock);
     return NULL;
 }
 
 /* The caller's work beside storing; false: there is none for it. */
-static bool lend_a_hand(pipeline *p) { return (p->checks && check_some(p)) || (p->reads && read_next(p)); }
+static bool lend_a_hand(pipeline *p)
+{
+    return (p->checks && check_some(p)) || (p->reads && read_next(p));
+}
 
 kiln_part_batch *kiln_part_group_batch(kiln_part_group *p, uint32_t i)
 {
     kiln_part_batch *b = NULL;
     uint64_t bytes = 0;
-    const uint64_t k = p->n_stored + i;                                           /* of the caller's thread alone */
-    for (uint32_t j = 0; j < i; j++) bytes += batch_of(p, p->n_stored + j)->used; /* which nobody else changes now */
+    /* of the caller's thread alone */
+    const uint64_t k = p->n_stored + i;
+    /* which nobody else changes now */
+    for (uint32_t j = 0; j < i; j++) bytes += batch_of(p, p->n_stored + j)->used;
     if (i == KILN_PART_GROUP || bytes >= GROUP_BYTES) return NULL;
     (void)pthread_mutex_lock(&p->lock);
     while (!is_ready(p, k) && !p->stop && !(p->ended && k >= p->n_read))
@@ -372,7 +397,8 @@ kiln_status kiln_part_pipeline(const kiln_part_stages *s, kiln_error *err)
     p->checks = n + 1 < HELPS_BELOW; /* the other threads do not look at these */
     p->reads = n == 0;
     lead(p);
-    for (unsigned i = 0; i < n; i++) (void)pthread_join(threads[i], NULL); /* cannot fail: it was created, and is joined once */
+    /* cannot fail: it was created, and is joined once */
+    for (unsigned i = 0; i < n; i++) (void)pthread_join(threads[i], NULL);
     const kiln_status st = p->status;
     if (st != KILN_OK && err) *err = p->why;
     (void)pthread_cond_destroy(&p->changed);

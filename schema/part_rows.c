@@ -10,10 +10,11 @@ enum {
     RUNS_MOST = 1000,     /* of a part; a task writes one */
 };
 
-/* ---- quarantine -------------------------------------------------------------------------------------------------- */
+/* ---- quarantine ------------------------------------------------------------------------------ */
 static int by_key(const void *a, const void *b) { return memcmp(a, b, sizeof(kiln_hash)); }
 
-static kiln_status is_wanted_key(kiln_part_gathering *g, kiln_hash key, bool *wanted, kiln_error *err)
+static kiln_status is_wanted_key(kiln_part_gathering *g, kiln_hash key, bool *wanted,
+                                 kiln_error *err)
 {
     *wanted = true;
     if (!g->wanted) return KILN_OK;
@@ -26,8 +27,8 @@ static kiln_status is_wanted_key(kiln_part_gathering *g, kiln_hash key, bool *wa
     return KILN_OK;
 }
 
-static kiln_status read_quarantine_row(kiln_query *q, const kiln_part_gathering *g, kiln_quarantine_row *row, int64_t *rowid,
-                                       kiln_error *err)
+static kiln_status read_quarantine_row(kiln_query *q, const kiln_part_gathering *g,
+                                       kiln_quarantine_row *row, int64_t *rowid, kiln_error *err)
 {
     *row = (kiln_quarantine_row){0};
     *rowid = kiln_column_i64(q);
@@ -40,21 +41,25 @@ static kiln_status read_quarantine_row(kiln_query *q, const kiln_part_gathering 
     row->failed_ns = kiln_column_i64(q);
     KILN_TRY(kiln_query_check(q, err));
     if (strcmp(row->stage, g->p->info.stage) == 0 && row->failed_ns >= 0) return KILN_OK;
-    return kiln_fail(err, KILN_E_INPUT, "unit '%s' in quarantine is of another stage, or failed before 1970", row->name);
+    return kiln_fail(err, KILN_E_INPUT,
+                     "unit '%s' in quarantine is of another stage, or failed before 1970",
+                     row->name);
 }
 
 /* The next rows behind *rowid. */
-static kiln_status read_quarantine(const kiln_part_gathering *g, kiln_quarantine_row rows[QUARANTINE_ROWS], uint32_t *n,
+static kiln_status read_quarantine(const kiln_part_gathering *g,
+                                   kiln_quarantine_row rows[QUARANTINE_ROWS], uint32_t *n,
                                    int64_t *rowid, kiln_error *err)
 {
     kiln_query q;
     bool row;
     kiln_status st = KILN_OK;
     *n = 0;
-    KILN_TRY(kiln_query_open(g->p->m, &q,
-                             "SELECT rowid, key, stage, name, attempts, device, reason, failed_ns FROM quarantine"
-                             " WHERE rowid > ? ORDER BY rowid",
-                             err));
+    KILN_TRY(kiln_query_open(
+        g->p->m, &q,
+        "SELECT rowid, key, stage, name, attempts, device, reason, failed_ns FROM quarantine"
+        " WHERE rowid > ? ORDER BY rowid",
+        err));
     kiln_bind_i64(&q, *rowid);
     while (*n < QUARANTINE_ROWS) {
         KILN_GO(kiln_query_step(&q, &row, err));
@@ -68,12 +73,14 @@ done:
 }
 
 /* Is the unit done in the manifest, or was it tried there after this row was written? */
-static kiln_status is_outdated(kiln_manifest *m, const kiln_quarantine_row *row, bool *outdated, kiln_error *err)
+static kiln_status is_outdated(kiln_manifest *m, const kiln_quarantine_row *row, bool *outdated,
+                               kiln_error *err)
 {
     kiln_query q;
     KILN_TRY(kiln_unit_is_stored(m, row->key, outdated, err));
     if (*outdated) return KILN_OK;
-    KILN_TRY(kiln_query_open(m, &q, "SELECT 1 FROM quarantine WHERE key = ? AND failed_ns >= ?", err));
+    KILN_TRY(
+        kiln_query_open(m, &q, "SELECT 1 FROM quarantine WHERE key = ? AND failed_ns >= ?", err));
     kiln_bind_hash(&q, row->key);
     kiln_bind_i64(&q, row->failed_ns);
     const kiln_status st = kiln_query_step(&q, outdated, err);
@@ -81,7 +88,8 @@ static kiln_status is_outdated(kiln_manifest *m, const kiln_quarantine_row *row,
     return st;
 }
 
-static kiln_status put_quarantine(kiln_part_gathering *g, const kiln_quarantine_row *rows, uint32_t n, kiln_error *err)
+static kiln_status put_quarantine(kiln_part_gathering *g, const kiln_quarantine_row *rows,
+                                  uint32_t n, kiln_error *err)
 {
     bool own;
     uint64_t put = 0;
@@ -121,12 +129,15 @@ kiln_status kiln_gather_quarantine(kiln_part_gathering *g, kiln_error *err)
     return st;
 }
 
-/* ---- runs -------------------------------------------------------------------------------------------------------- */
-static kiln_status is_recorded(kiln_manifest *m, const kiln_run_row *r, bool *recorded, kiln_error *err)
+/* ---- runs ------------------------------------------------------------------------------------ */
+static kiln_status is_recorded(kiln_manifest *m, const kiln_run_row *r, bool *recorded,
+                               kiln_error *err)
 {
     kiln_query q;
-    KILN_TRY(kiln_query_open(
-        m, &q, "SELECT 1 FROM run WHERE stage = ? AND start_ns = ? AND stop_ns = ? AND parameters = ? AND counters = ?", err));
+    KILN_TRY(kiln_query_open(m, &q,
+                             "SELECT 1 FROM run WHERE stage = ? AND start_ns = ? AND stop_ns = ? "
+                             "AND parameters = ? AND counters = ?",
+                             err));
     kiln_bind_text(&q, r->stage);
     kiln_bind_i64(&q, r->start_ns);
     kiln_bind_i64(&q, r->stop_ns);
@@ -148,23 +159,27 @@ static kiln_status put_run(kiln_part_gathering *g, const kiln_run_row *r, kiln_e
 }
 
 /* *found false: there is none behind *id. */
-static kiln_status next_run(const kiln_part_gathering *g, int64_t *id, bool *found, kiln_run_row *r, kiln_error *err)
+static kiln_status next_run(const kiln_part_gathering *g, int64_t *id, bool *found, kiln_run_row *r,
+                            kiln_error *err)
 {
     kiln_query q;
-    KILN_TRY(kiln_query_open(g->p->m, &q,
-                             "SELECT id, stage, program, parameters, device, counters, start_ns, stop_ns, exit_code,"
-                             " json_valid(counters) AND json_valid(parameters) FROM run WHERE id > ? ORDER BY id",
-                             err));
+    KILN_TRY(kiln_query_open(
+        g->p->m, &q,
+        "SELECT id, stage, program, parameters, device, counters, start_ns, stop_ns, exit_code,"
+        " json_valid(counters) AND json_valid(parameters) FROM run WHERE id > ? ORDER BY id",
+        err));
     kiln_bind_i64(&q, *id);
     kiln_status st = kiln_query_step(&q, found, err);
-    if (st == KILN_OK && *found) st = kiln_row_take(g->p->m, &q, kiln_run_row_read(&q, r, err), err);
+    if (st == KILN_OK && *found)
+        st = kiln_row_take(g->p->m, &q, kiln_run_row_read(&q, r, err), err);
     kiln_query_close(&q);
     *id = r->id;
     if (st == KILN_OK && *found && strcmp(r->stage, g->p->info.stage) != 0)
-        st = kiln_row_take(
-            g->p->m, NULL,
-            kiln_fail(err, KILN_E_INPUT, "a run belongs to stage '%s', but is in a part of stage '%s'", r->stage, g->p->info.stage),
-            err);
+        st = kiln_row_take(g->p->m, NULL,
+                           kiln_fail(err, KILN_E_INPUT,
+                                     "a run belongs to stage '%s', but is in a part of stage '%s'",
+                                     r->stage, g->p->info.stage),
+                           err);
     return st;
 }
 
@@ -177,7 +192,9 @@ kiln_status kiln_gather_runs(kiln_part_gathering *g, kiln_error *err)
         bool found = false;
         kiln_status fault = next_run(g, &id, &found, &r, &why), st = KILN_OK;
         if (fault == KILN_OK && n == RUNS_MOST)
-            fault = kiln_row_take(g->p->m, NULL, kiln_fail(&why, KILN_E_INPUT, "it has more than %d runs", RUNS_MOST), &why);
+            fault = kiln_row_take(
+                g->p->m, NULL, kiln_fail(&why, KILN_E_INPUT, "it has more than %d runs", RUNS_MOST),
+                &why);
         if (fault == KILN_OK && found) st = kiln_gather_of_manifest(g, put_run(g, &r, err));
         kiln_run_row_release(&r);
         if (fault != KILN_OK) return kiln_gather_refuse(g, fault, &why, err);

@@ -24,7 +24,8 @@ static void host_word(char out[HOST_MAX])
     if (!*out) strcpy(out, "host");
 }
 
-static kiln_status write_copied_file(const kiln_place_from *from, int fd, const char *path, kiln_error *err)
+static kiln_status write_copied_file(const kiln_place_from *from, int fd, const char *path,
+                                     kiln_error *err)
 {
     unsigned char *data = NULL;
     kiln_status st = KILN_OK;
@@ -36,18 +37,21 @@ static kiln_status write_copied_file(const kiln_place_from *from, int fd, const 
         at += n;
         left -= n;
     }
-    if (from->mode && fchmod(fd, (mode_t)from->mode) != 0) st = kiln_file_write_failed(path, errno, err);
+    if (from->mode && fchmod(fd, (mode_t)from->mode) != 0)
+        st = kiln_file_write_failed(path, errno, err);
     if (st == KILN_OK && fsync(fd) != 0) st = kiln_file_write_failed(path, errno, err);
 done:
     free(data);
     return st;
 }
 
-kiln_status kiln_place_temporary(const char *to, uint32_t restarts, char out[KILN_PATH_MAX], kiln_error *err)
+kiln_status kiln_place_temporary(const char *to, uint32_t restarts, char out[KILN_PATH_MAX],
+                                 kiln_error *err)
 {
     char host[HOST_MAX];
     host_word(host);
-    const int n = snprintf(out, KILN_PATH_MAX, "%s.tmp.%s.%ld.%" PRIu32, to, host, (long)getpid(), restarts);
+    const int n =
+        snprintf(out, KILN_PATH_MAX, "%s.tmp.%s.%ld.%" PRIu32, to, host, (long)getpid(), restarts);
     if (n > 0 && n < KILN_PATH_MAX) return KILN_OK;
     return kiln_fail(err, KILN_E_USAGE, "the path '%.60s...' is too long", to);
 }
@@ -70,7 +74,8 @@ typedef struct {
     const char *path;
 } source_file;
 
-static kiln_status read_source_file(void *source, uint64_t at, void *dst, size_t bytes, kiln_error *err)
+static kiln_status read_source_file(void *source, uint64_t at, void *dst, size_t bytes,
+                                    kiln_error *err)
 {
     const source_file *f = source;
     return kiln_file_read_at(f->fd, f->path, at, dst, bytes, err);
@@ -82,8 +87,10 @@ kiln_status kiln_place_file(const char *from, const char *to, uint32_t restarts,
     struct stat s = {0};
     KILN_TRY(kiln_file_open(from, &f.fd, err));
     kiln_status st = KILN_OK;
-    if (fstat(f.fd, &s) != 0) st = kiln_fail(err, KILN_E_IO, "cannot access '%s': %s", from, strerror(errno));
-    const kiln_place_from all = {.read = read_source_file, .source = &f, .bytes = (uint64_t)s.st_size, .restarts = restarts};
+    if (fstat(f.fd, &s) != 0)
+        st = kiln_fail(err, KILN_E_IO, "cannot access '%s': %s", from, strerror(errno));
+    const kiln_place_from all = {
+        .read = read_source_file, .source = &f, .bytes = (uint64_t)s.st_size, .restarts = restarts};
     if (st == KILN_OK) st = kiln_place_copy(&all, to, err);
     (void)close(f.fd); /* was only read */
     return st;
@@ -97,10 +104,12 @@ static bool is_ended(const char *rest, const char *host)
     uint32_t restarts;
     char end;
     if (strncmp(rest, host, n) != 0 || rest[n] != '.') return false;
-    return sscanf(rest + n + 1, "%ld.%" SCNu32 "%c", &pid, &restarts, &end) == 2 && pid > 0 && kiln_process_ended(pid);
+    return sscanf(rest + n + 1, "%ld.%" SCNu32 "%c", &pid, &restarts, &end) == 2 && pid > 0 &&
+           kiln_process_ended(pid);
 }
 
-void kiln_place_leftovers_drop(const char *folder, const char *begin, const char *mark, bool all_hosts)
+void kiln_place_leftovers_drop(const char *folder, const char *begin, const char *mark,
+                               bool all_hosts)
 {
     char host[HOST_MAX], path[KILN_PATH_MAX];
     DIR *d = opendir(folder);
@@ -110,7 +119,8 @@ void kiln_place_leftovers_drop(const char *folder, const char *begin, const char
         const char *const at = strstr(e->d_name, mark);
         if (!at || strncmp(e->d_name, begin, strlen(begin)) != 0) continue;
         if (!all_hosts && !is_ended(at + strlen(mark), host)) continue;
-        if (kiln_path_join(path, sizeof path, folder, e->d_name, NULL) == KILN_OK) (void)unlink(path);
+        if (kiln_path_join(path, sizeof path, folder, e->d_name, NULL) == KILN_OK)
+            (void)unlink(path);
     }
     (void)closedir(d);
 }

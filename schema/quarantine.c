@@ -9,10 +9,11 @@
 kiln_status kiln_quarantine_put(kiln_manifest *m, const kiln_quarantine_row *row, kiln_error *err)
 {
     kiln_query q;
-    KILN_TRY(kiln_query_open(m, &q,
-                             "INSERT OR REPLACE INTO quarantine (key, stage, name, attempts, device, reason, failed_ns)"
-                             " VALUES (?, ?, ?, ?, ?, ?, ?)",
-                             err));
+    KILN_TRY(kiln_query_open(
+        m, &q,
+        "INSERT OR REPLACE INTO quarantine (key, stage, name, attempts, device, reason, failed_ns)"
+        " VALUES (?, ?, ?, ?, ?, ?, ?)",
+        err));
     kiln_bind_hash(&q, row->key);
     kiln_bind_text(&q, row->stage);
     kiln_bind_text(&q, row->name);
@@ -42,7 +43,9 @@ kiln_status kiln_quarantine_clear(kiln_manifest *m, const char *stage, kiln_erro
 static kiln_status read_row(kiln_query *q, kiln_quarantine_row **rows, uint32_t n, kiln_error *err)
 {
     kiln_quarantine_row *more = realloc(*rows, (n + (size_t)1) * sizeof *more);
-    if (!more) return kiln_fail(err, KILN_E_NOMEM, "out of memory for %" PRIu32 " rows of the quarantine", n + 1);
+    if (!more)
+        return kiln_fail(err, KILN_E_NOMEM, "out of memory for %" PRIu32 " rows of the quarantine",
+                         n + 1);
     *rows = more;
     kiln_quarantine_row *row = &more[n];
     memset(row, 0, sizeof *row);
@@ -57,20 +60,23 @@ static kiln_status read_row(kiln_query *q, kiln_quarantine_row **rows, uint32_t 
     int order = n == 0 ? -1 : strcmp(row[-1].name, row->name);
     if (order == 0) order = memcmp(row[-1].key.bytes, row->key.bytes, sizeof row->key.bytes);
     if (order < 0) return KILN_OK;
-    return kiln_fail(err, KILN_E_INPUT, "unit '%s' occurs twice in the quarantine or is out of order", row->name);
+    return kiln_fail(err, KILN_E_INPUT,
+                     "unit '%s' occurs twice in the quarantine or is out of order", row->name);
 }
 
-kiln_status kiln_quarantine_get(kiln_manifest *m, const char *stage, kiln_quarantine_row **out, uint32_t *n, kiln_error *err)
+kiln_status kiln_quarantine_get(kiln_manifest *m, const char *stage, kiln_quarantine_row **out,
+                                uint32_t *n, kiln_error *err)
 {
     kiln_query q;
     bool row;
     kiln_status st = KILN_OK;
     *out = NULL;
     *n = 0;
-    KILN_TRY(kiln_query_open(m, &q,
-                             "SELECT key, stage, name, attempts, device, reason, failed_ns FROM quarantine"
-                             " WHERE stage = ? ORDER BY name, key",
-                             err));
+    KILN_TRY(kiln_query_open(
+        m, &q,
+        "SELECT key, stage, name, attempts, device, reason, failed_ns FROM quarantine"
+        " WHERE stage = ? ORDER BY name, key",
+        err));
     kiln_bind_text(&q, stage);
     for (;;) {
         KILN_GO(kiln_query_step(&q, &row, err));

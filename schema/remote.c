@@ -1,15 +1,17 @@
 /* remote -- a writer of a manifest that lies on another machine's disk works on a copy of its own.
  *
- * Problem. SQLite in WAL mode needs memory that all readers and writers share, and locks that hold; a network file system has
- * neither. A writer that is killed there leaves a log that the next program may or may not see whole.
+ * Problem. SQLite in WAL mode needs memory that all readers and writers share, and locks that hold;
+ * a network file system has neither. A writer that is killed there leaves a log that the next
+ * program may or may not see whole.
  *
  * So the file there is never changed. Under its lock it is copied to a local disk and written there
  * like any manifest, also by workers. The copy is put back under another name, synced and renamed.
  * Whoever opens it sees the state before or the one after. DESIGN.md says what this costs, and what
  * was rejected.
  *
- * The copy's name follows from the manifest's real path, so that workers find it without being told. The lock keeps two writers
- * from one copy; what a killed one has left is removed before the next begins. */
+ * The copy's name follows from the manifest's real path, so that workers find it without being
+ * told. The lock keeps two writers from one copy; what a killed one has left is removed before the
+ * next begins. */
 #include "base/endian.h"
 #include "base/file.h"
 #include "base/memory.h"
@@ -30,11 +32,13 @@ kiln_status kiln_manifest_real_path(const char *path, char out[4096], kiln_error
     char folder[4096], real[PATH_MAX];
     if (realpath(path, real)) return kiln_path_join(out, KILN_PATH_MAX, "/", real, err);
     KILN_TRY(kiln_folder_of(path, folder, err));
-    if (!realpath(folder, real)) return kiln_fail(err, KILN_E_IO, "cannot find where '%s' is: %s", path, strerror(errno));
+    if (!realpath(folder, real))
+        return kiln_fail(err, KILN_E_IO, "cannot find where '%s' is: %s", path, strerror(errno));
     return kiln_path_join(out, KILN_PATH_MAX, real, kiln_path_base(path), err);
 }
 
-kiln_status kiln_manifest_copy_path(const char *path, const char *folder, char out[4096], kiln_error *err)
+kiln_status kiln_manifest_copy_path(const char *path, const char *folder, char out[4096],
+                                    kiln_error *err)
 {
     char real[4096], name[NAME_MAX + 1], hex[33];
     KILN_TRY(kiln_manifest_real_path(path, real, err));
@@ -49,7 +53,8 @@ kiln_status kiln_copy_fetch(const kiln_manifest *m, bool exists, kiln_error *err
     char name[4096 + 16], real[4096], folder[4096], mark[KILN_PATH_MAX + 8];
     for (size_t i = 0; i < sizeof left / sizeof *left; i++) {
         (void)snprintf(name, sizeof name, "%.4095s%s", m->file, left[i]);
-        if (unlink(name) != 0 && errno != ENOENT) return kiln_fail(err, KILN_E_IO, "cannot remove '%s': %s", name, strerror(errno));
+        if (unlink(name) != 0 && errno != ENOENT)
+            return kiln_fail(err, KILN_E_IO, "cannot remove '%s': %s", name, strerror(errno));
     }
     KILN_TRY(kiln_manifest_real_path(m->path, real, err));
     KILN_TRY(kiln_folder_of(real, folder, err));
@@ -69,13 +74,14 @@ static uint64_t commits_of(const kiln_manifest *m)
     return s ? s->commits : UINT64_MAX; /* unknown once it is closed */
 }
 
-kiln_status kiln_manifest_open_copy(const char *path, const char *copy, kiln_open_mode mode, const char *stage, kiln_manifest **out,
-                                    kiln_error *err)
+kiln_status kiln_manifest_open_copy(const char *path, const char *copy, kiln_open_mode mode,
+                                    const char *stage, kiln_manifest **out, kiln_error *err)
 {
     *out = NULL;
     if (mode == KILN_OPEN_READ || mode == KILN_OPEN_FROZEN)
         return kiln_fail(err, KILN_E_BUG, "a reader of '%s' wants a copy", path);
-    if (strlen(copy) >= 4096) return kiln_fail(err, KILN_E_INPUT, "the path '%.200s...' is longer than 4095 bytes", copy);
+    if (strlen(copy) >= 4096)
+        return kiln_fail(err, KILN_E_INPUT, "the path '%.200s...' is longer than 4095 bytes", copy);
     KILN_TRY(kiln_manifest_open_file(path, copy, mode, stage, false, out, err));
     if ((*out)->created) return KILN_OK;
     (*out)->copy_changes = sqlite3_total_changes((*out)->db);
@@ -83,8 +89,10 @@ kiln_status kiln_manifest_open_copy(const char *path, const char *copy, kiln_ope
     return KILN_OK;
 }
 
-/* By SQLite's own descriptor: closing another one would drop the locks that it has on the file (fcntl(2)). */
-static kiln_status read_database(void *source, uint64_t at, void *dst, size_t bytes, kiln_error *err)
+/* By SQLite's own descriptor: closing another one would drop the locks that it has on the file
+ * (fcntl(2)). */
+static kiln_status read_database(void *source, uint64_t at, void *dst, size_t bytes,
+                                 kiln_error *err)
 {
     kiln_manifest *m = source;
     sqlite3_file *file = NULL;
@@ -112,7 +120,8 @@ kiln_status kiln_manifest_publish(kiln_manifest *m, kiln_error *err)
         kiln_checkpoint_if_free(m);
         return KILN_OK;
     }
-    if (!sqlite3_get_autocommit(m->db)) return kiln_fail(err, KILN_E_BUG, "a manifest is published inside a transaction");
+    if (!sqlite3_get_autocommit(m->db))
+        return kiln_fail(err, KILN_E_BUG, "a manifest is published inside a transaction");
     const int changes = sqlite3_total_changes(m->db);
     const uint64_t commits = commits_of(m);
     if (m->copy_changes == changes && m->copy_commits == commits) return KILN_OK;
@@ -122,7 +131,10 @@ kiln_status kiln_manifest_publish(kiln_manifest *m, kiln_error *err)
     KILN_TRY(kiln_manifest_real_path(m->path, real, err));
     KILN_TRY(kiln_folder_of(real, folder, err));
     const unsigned mode = stat(real, &s) == 0 ? s.st_mode & 07777 : 0;
-    const kiln_place_from all = {.read = read_database, .source = m, .bytes = (uint64_t)(n_pages * page_bytes), .mode = mode};
+    const kiln_place_from all = {.read = read_database,
+                                 .source = m,
+                                 .bytes = (uint64_t)(n_pages * page_bytes),
+                                 .mode = mode};
     KILN_TRY(kiln_place_copy(&all, real, err));
     KILN_TRY(kiln_folder_sync(folder, err));
     m->copy_changes = changes;

@@ -8,7 +8,8 @@ kiln_status kiln_run_row_put(kiln_manifest *m, const kiln_run_row *r, kiln_error
 {
     kiln_query q;
     KILN_TRY(kiln_query_open(m, &q,
-                             "INSERT INTO run (stage, program, parameters, device, counters, start_ns, stop_ns, exit_code)"
+                             "INSERT INTO run (stage, program, parameters, device, counters, "
+                             "start_ns, stop_ns, exit_code)"
                              " VALUES (?, ?, ?, ?, ?, ?, ?, ?)",
                              err));
     kiln_bind_text(&q, r->stage);
@@ -36,25 +37,31 @@ kiln_status kiln_run_row_read(kiln_query *q, kiln_run_row *out, kiln_error *err)
     const bool is_json = kiln_column_bool(q);
     KILN_TRY(kiln_query_check(q, err));
     if (!is_json)
-        return kiln_fail(err, KILN_E_INPUT, "the counters or parameters of run %" PRId64 " of stage '%s' are not JSON", out->id,
-                         out->stage);
+        return kiln_fail(err, KILN_E_INPUT,
+                         "the counters or parameters of run %" PRId64 " of stage '%s' are not JSON",
+                         out->id, out->stage);
     if (out->start_ns >= 0 && out->stop_ns >= 0) return KILN_OK;
-    return kiln_fail(err, KILN_E_INPUT, "run %" PRId64 " of stage '%s' began before 1970", out->id, out->stage);
+    return kiln_fail(err, KILN_E_INPUT, "run %" PRId64 " of stage '%s' began before 1970", out->id,
+                     out->stage);
 }
 
-#define COLUMNS                                                                                                 \
-    "id, stage, program, parameters, device, counters, start_ns, stop_ns, exit_code, json_valid(counters) AND " \
+#define COLUMNS                                                                        \
+    "id, stage, program, parameters, device, counters, start_ns, stop_ns, exit_code, " \
+    "json_valid(counters) AND "                                                        \
     "json_valid(parameters)"
 #define STORED_UNITS KILN_SQL_RUN_STORED_UNITS
 #define MADE_OUTPUT KILN_SQL_RUN_MADE_OUTPUT
 
-kiln_status kiln_run_row_last(kiln_manifest *m, const char *stage, bool *found, kiln_run_row *out, kiln_error *err)
+kiln_status kiln_run_row_last(kiln_manifest *m, const char *stage, bool *found, kiln_run_row *out,
+                              kiln_error *err)
 {
     kiln_query q;
     *out = (kiln_run_row){0};
     *found = false;
-    KILN_TRY(
-        kiln_query_open(m, &q, "SELECT " COLUMNS " FROM run WHERE stage = ? AND " MADE_OUTPUT " ORDER BY id DESC LIMIT 1", err));
+    KILN_TRY(kiln_query_open(m, &q,
+                             "SELECT " COLUMNS " FROM run WHERE stage = ? AND " MADE_OUTPUT
+                             " ORDER BY id DESC LIMIT 1",
+                             err));
     kiln_bind_text(&q, stage);
     kiln_status st = kiln_query_step(&q, found, err);
     if (st == KILN_OK && *found) st = kiln_row_take(m, &q, kiln_run_row_read(&q, out, err), err);
@@ -66,23 +73,28 @@ kiln_status kiln_run_row_last(kiln_manifest *m, const char *stage, bool *found, 
     return st;
 }
 
-kiln_status kiln_run_rows_of_tasks(kiln_manifest *m, const kiln_run_row *last, kiln_run_row **out, uint32_t *n, kiln_error *err)
+kiln_status kiln_run_rows_of_tasks(kiln_manifest *m, const kiln_run_row *last, kiln_run_row **out,
+                                   uint32_t *n, kiln_error *err)
 {
     kiln_query q;
     bool more = true;
     *out = NULL;
     *n = 0;
-    KILN_TRY(kiln_query_open(m, &q,
-                             "SELECT " COLUMNS " FROM run WHERE stage = ?1 AND id < ?2 AND exit_code IN (0, 7) AND " STORED_UNITS
-                             " AND id > ifnull((SELECT max(id) FROM run WHERE stage = ?1 AND id < ?2 AND " MADE_OUTPUT "), 0)"
-                             " ORDER BY id",
-                             err));
+    KILN_TRY(kiln_query_open(
+        m, &q,
+        "SELECT " COLUMNS
+        " FROM run WHERE stage = ?1 AND id < ?2 AND exit_code IN (0, 7) AND " STORED_UNITS
+        " AND id > ifnull((SELECT max(id) FROM run WHERE stage = ?1 AND id < ?2 AND " MADE_OUTPUT
+        "), 0)"
+        " ORDER BY id",
+        err));
     kiln_bind_text(&q, last->stage);
     kiln_bind_i64(&q, last->id);
     kiln_status st = kiln_query_step(&q, &more, err);
     while (st == KILN_OK && more) {
         st = kiln_row_reserve((void **)out, *n, sizeof **out, "runs of tasks", err);
-        if (st == KILN_OK) st = kiln_row_take(m, &q, kiln_run_row_read(&q, &(*out)[(*n)++], err), err);
+        if (st == KILN_OK)
+            st = kiln_row_take(m, &q, kiln_run_row_read(&q, &(*out)[(*n)++], err), err);
         if (st == KILN_OK) st = kiln_query_step(&q, &more, err);
     }
     kiln_query_close(&q);

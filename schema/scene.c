@@ -24,8 +24,10 @@ kiln_status kiln_scene_put(kiln_manifest *m, const kiln_scene *s, kiln_error *er
     KILN_TRY(kiln_row_check_scene(s, err)); /* what could not be read again */
     KILN_TRY(kiln_query_open(
         m, &q,
-        "INSERT OR REPLACE INTO scene (id, name, kind, source_path, source_format, rows_read, rows_dropped, sh_degree,"
-        " antialiased, frame, up_axis, unit, origin_x, origin_y, origin_z, transforms, root_x, root_y, root_z,"
+        "INSERT OR REPLACE INTO scene (id, name, kind, source_path, source_format, rows_read, "
+        "rows_dropped, sh_degree,"
+        " antialiased, frame, up_axis, unit, origin_x, origin_y, origin_z, transforms, root_x, "
+        "root_y, root_z,"
         " root_half, background_r, background_g, background_b, notes)"
         " VALUES (1, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?)",
         err));
@@ -93,9 +95,12 @@ static kiln_status read_scene(kiln_query *q, kiln_scene *s, kiln_error *err)
     kiln_column_text(q, s->notes, sizeof s->notes);
     const bool is_json = kiln_column_bool(q), is_first = kiln_column_i64(q) == 1;
     KILN_TRY(kiln_query_check(q, err));
-    if (!is_kind) return kiln_fail(err, KILN_E_INPUT, "the scene is of an unknown kind: '%s'", kind);
+    if (!is_kind)
+        return kiln_fail(err, KILN_E_INPUT, "the scene is of an unknown kind: '%s'", kind);
     if (!is_json)
-        return kiln_fail(err, KILN_E_INPUT, "the scene's notes are not a JSON object, or its transforms are not a JSON array");
+        return kiln_fail(
+            err, KILN_E_INPUT,
+            "the scene's notes are not a JSON object, or its transforms are not a JSON array");
     if (!is_first) return kiln_fail(err, KILN_E_INPUT, "the scene's row has another number than 1");
     return kiln_row_check_scene(s, err);
 }
@@ -105,29 +110,37 @@ kiln_status kiln_scene_get(kiln_manifest *m, kiln_scene *out, kiln_error *err)
     kiln_query q;
     bool row;
     *out = (kiln_scene){0};
-    KILN_TRY(
-        kiln_query_open(m, &q,
-                        "SELECT name, kind, source_path, source_format, rows_read, rows_dropped, sh_degree, antialiased, frame,"
-                        " up_axis, unit, origin_x, origin_y, origin_z, transforms, root_x, root_y, root_z, root_half,"
-                        " background_r, background_g, background_b, notes,"
-                        " iif(json_valid(notes) AND json_valid(transforms), json_type(notes) = 'object' AND json_type(transforms) ="
-                        " 'array', 0), id FROM scene ORDER BY id",
-                        err));
+    KILN_TRY(kiln_query_open(m, &q,
+                             "SELECT name, kind, source_path, source_format, rows_read, "
+                             "rows_dropped, sh_degree, antialiased, frame,"
+                             " up_axis, unit, origin_x, origin_y, origin_z, transforms, root_x, "
+                             "root_y, root_z, root_half,"
+                             " background_r, background_g, background_b, notes,"
+                             " iif(json_valid(notes) AND json_valid(transforms), json_type(notes) "
+                             "= 'object' AND json_type(transforms) ="
+                             " 'array', 0), id FROM scene ORDER BY id",
+                             err));
     kiln_status st = kiln_query_step(&q, &row, err);
-    if (st == KILN_OK && !row) st = kiln_fail(err, KILN_E_STALE, "nothing is imported into '%s'; run kiln-import first", m->path);
+    if (st == KILN_OK && !row)
+        st = kiln_fail(err, KILN_E_STALE, "nothing is imported into '%s'; run kiln-import first",
+                       m->path);
     if (st == KILN_OK) st = kiln_row_take(m, &q, read_scene(&q, out, err), err);
     if (st == KILN_OK) st = kiln_query_step(&q, &row, err);
-    if (st == KILN_OK && row) st = kiln_row_take(m, &q, kiln_fail(err, KILN_E_INPUT, "there is more than one scene"), err);
+    if (st == KILN_OK && row)
+        st =
+            kiln_row_take(m, &q, kiln_fail(err, KILN_E_INPUT, "there is more than one scene"), err);
     kiln_query_close(&q);
     return st;
 }
 
-/* ---- source files ------------------------------------------------------------------------------------------------ */
+/* ---- source files ---------------------------------------------------------------------------- */
 static kiln_status insert_source(kiln_manifest *m, const kiln_source_file *f, kiln_error *err)
 {
     kiln_query q;
-    KILN_TRY(
-        kiln_query_open(m, &q, "INSERT INTO source_file (path, role, size, mtime_ns, inode, hash) VALUES (?, ?, ?, ?, ?, ?)", err));
+    KILN_TRY(kiln_query_open(m, &q,
+                             "INSERT INTO source_file (path, role, size, mtime_ns, inode, hash) "
+                             "VALUES (?, ?, ?, ?, ?, ?)",
+                             err));
     kiln_bind_text(&q, f->path);
     kiln_bind_text(&q, f->role);
     kiln_bind_u64(&q, f->size);
@@ -137,12 +150,14 @@ static kiln_status insert_source(kiln_manifest *m, const kiln_source_file *f, ki
     return kiln_query_run(&q, err);
 }
 
-kiln_status kiln_sources_put(kiln_manifest *m, const kiln_source_file *files, uint32_t n, kiln_error *err)
+kiln_status kiln_sources_put(kiln_manifest *m, const kiln_source_file *files, uint32_t n,
+                             kiln_error *err)
 {
     bool own;
     kiln_status st = KILN_OK;
     KILN_TRY(kiln_group_begin(m, &own, err));
-    /* WHERE true: row by row, whose steps are counted, instead of page by page, where a loop in a b-tree has no end */
+    /* WHERE true: row by row, whose steps are counted, instead of page by page, where a loop in a
+     * b-tree has no end */
     KILN_GO(kiln_sql(m, "DELETE FROM source_file WHERE true", err));
     for (uint32_t i = 0; i < n; i++) KILN_GO(insert_source(m, &files[i], err));
 done:
@@ -165,15 +180,19 @@ static kiln_status check_source(const kiln_source_file *files, uint32_t i, kiln_
 {
     KILN_TRY(kiln_row_check_source(&files[i], err));
     if (i == 0 || strcmp(files[i - 1].path, files[i].path) < 0) return KILN_OK;
-    return kiln_fail(err, KILN_E_INPUT, "the source file '%.300s' occurs twice or is out of order", files[i].path);
+    return kiln_fail(err, KILN_E_INPUT, "the source file '%.300s' occurs twice or is out of order",
+                     files[i].path);
 }
 
-static kiln_status read_sources(kiln_manifest *m, kiln_texts *texts, kiln_source_file **files, uint32_t *n, kiln_error *err)
+static kiln_status read_sources(kiln_manifest *m, kiln_texts *texts, kiln_source_file **files,
+                                uint32_t *n, kiln_error *err)
 {
     kiln_query q;
     bool row;
     kiln_status st = KILN_OK;
-    KILN_TRY(kiln_query_open(m, &q, "SELECT path, role, size, mtime_ns, inode, hash FROM source_file ORDER BY path", err));
+    KILN_TRY(kiln_query_open(
+        m, &q, "SELECT path, role, size, mtime_ns, inode, hash FROM source_file ORDER BY path",
+        err));
     for (;; ++*n) {
         KILN_GO(kiln_query_step(&q, &row, err));
         if (!row) break;
@@ -195,7 +214,8 @@ kiln_status kiln_sources_get(kiln_manifest *m, kiln_source_file **out, uint32_t 
     static const size_t fields[] = {offsetof(kiln_source_file, path)};
     kiln_texts texts = {0};
     kiln_status st = read_sources(m, &texts, out, n, err);
-    if (st == KILN_OK && *n) st = kiln_rows_own_texts((void **)out, *n, sizeof **out, fields, 1, err);
+    if (st == KILN_OK && *n)
+        st = kiln_rows_own_texts((void **)out, *n, sizeof **out, fields, 1, err);
     kiln_texts_release(&texts);
     if (st == KILN_OK && *n == 0) st = KILN_ALLOC(out, 0, "source files", err); /* never NULL */
     if (st == KILN_OK) return st;
@@ -206,14 +226,17 @@ kiln_status kiln_sources_get(kiln_manifest *m, kiln_source_file **out, uint32_t 
 }
 
 /* One row at a time, for callers that keep less of each. */
-kiln_status kiln_sources_visit(kiln_manifest *m, kiln_source_visit_fn *visit, void *context, kiln_error *err)
+kiln_status kiln_sources_visit(kiln_manifest *m, kiln_source_visit_fn *visit, void *context,
+                               kiln_error *err)
 {
     kiln_query q;
     kiln_source_file f;
     kiln_texts texts = {0};
     bool row;
     kiln_status st = KILN_OK;
-    KILN_TRY(kiln_query_open(m, &q, "SELECT path, role, size, mtime_ns, inode, hash FROM source_file ORDER BY path", err));
+    KILN_TRY(kiln_query_open(
+        m, &q, "SELECT path, role, size, mtime_ns, inode, hash FROM source_file ORDER BY path",
+        err));
     for (;;) {
         KILN_GO(kiln_query_step(&q, &row, err));
         if (!row) break;

@@ -1,9 +1,11 @@
-/* shuffle -- byte planes: all first bytes of the elements together, then all second bytes, and so on (SCHEMA.md, "Blobs").
- * Private to this folder.
+/* shuffle -- byte planes: all first bytes of the elements together, then all second bytes, and so
+ * on (SCHEMA.md, "Blobs"). Private to this folder.
  *
- *   raw  n elements of `elem` bytes, 2, 4 or 8, little-endian as they lie in memory; needs no alignment
+ *   raw  n elements of `elem` bytes, 2, 4 or 8, little-endian as they lie in memory; needs no
+ *        alignment
  *
- * Moves bytes and nothing else, so both sets of functions give the same: one for any processor, one with AVX2. Any thread. */
+ * Moves bytes and nothing else, so both sets of functions give the same: one for any processor, one
+ * with AVX2. Any thread. */
 #ifndef KILN_SCHEMA_SHUFFLE_H
 #define KILN_SCHEMA_SHUFFLE_H
 

@@ -3,17 +3,21 @@
 #include "schema/shuffle.h"
 #include "schema/shuffle_loops.h"
 
-__attribute__((target("avx2"))) static void gather_avx2(const unsigned char *raw, size_t n, size_t elem, size_t b,
-                                                        unsigned char *out)
+__attribute__((target("avx2"))) static void gather_avx2(const unsigned char *raw, size_t n,
+                                                        size_t elem, size_t b, unsigned char *out)
 {
     gather(raw, n, elem, b, out);
 }
 
-__attribute__((target("avx2"))) static void join_avx2(const unsigned char *planes, size_t n, size_t elem, unsigned char *raw)
+__attribute__((target("avx2"))) static void join_avx2(const unsigned char *planes, size_t n,
+                                                      size_t elem, unsigned char *raw)
 {
     join(planes, n, elem, raw);
 }
 
 static const kiln_shuffle avx2 = {gather_avx2, join_avx2};
 
-const kiln_shuffle *kiln_shuffle_best(void) { return kiln_isa_avx2() ? &avx2 : kiln_shuffle_baseline(); }
+const kiln_shuffle *kiln_shuffle_best(void)
+{
+    return kiln_isa_avx2() ? &avx2 : kiln_shuffle_baseline();
+}

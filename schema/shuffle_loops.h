@@ -1,14 +1,16 @@
 /* shuffle_loops -- the bodies of both sets of functions of shuffle.h. Private to this folder.
  *
- * Whole elements are loaded and stored and bytes picked by shifts, which the compiler turns into packing and unpacking of vectors.
- * A loop over single bytes with a stride stays one byte a step and takes a quarter of zstd's own time. */
+ * Whole elements are loaded and stored and bytes picked by shifts, which the compiler turns into
+ * packing and unpacking of vectors. A loop over single bytes with a stride stays one byte a step
+ * and takes a quarter of zstd's own time. */
 #ifndef KILN_SCHEMA_SHUFFLE_LOOPS_H
 #define KILN_SCHEMA_SHUFFLE_LOOPS_H
 
 #include <stdint.h>
 #include <string.h>
 
-_Static_assert(__BYTE_ORDER__ == __ORDER_LITTLE_ENDIAN__, "byte b of an element is its bits from 8 b");
+_Static_assert(__BYTE_ORDER__ == __ORDER_LITTLE_ENDIAN__,
+               "byte b of an element is its bits from 8 b");
 
 /* Our build has OpenMP. Without it the header still compiles alone. */
 #ifdef _OPENMP
@@ -21,15 +23,16 @@ _Static_assert(__BYTE_ORDER__ == __ORDER_LITTLE_ENDIAN__, "byte b of an element 
 #define KILN_BODY static inline __attribute__((always_inline)) void
 
 /* The loops are alike but for the element's type. */
-#define KILN_GATHER(type)                                                                                             \
-    KILN_BODY gather_##type(const unsigned char *restrict raw, size_t n, unsigned shift, unsigned char *restrict out) \
-    {                                                                                                                 \
-        SHUFFLE_SIMD for (size_t i = 0; i < n; i++)                                                                   \
-        {                                                                                                             \
-            type v;                                                                                                   \
-            memcpy(&v, raw + i * sizeof v, sizeof v);                                                                 \
-            out[i] = (unsigned char)(v >> shift);                                                                     \
-        }                                                                                                             \
+#define KILN_GATHER(type)                                                                \
+    KILN_BODY gather_##type(const unsigned char *restrict raw, size_t n, unsigned shift, \
+                            unsigned char *restrict out)                                 \
+    {                                                                                    \
+        SHUFFLE_SIMD for (size_t i = 0; i < n; i++)                                      \
+        {                                                                                \
+            type v;                                                                      \
+            memcpy(&v, raw + i * sizeof v, sizeof v);                                    \
+            out[i] = (unsigned char)(v >> shift);                                        \
+        }                                                                                \
     }
 KILN_GATHER(uint16_t)
 KILN_GATHER(uint32_t)
@@ -49,7 +52,8 @@ KILN_BODY join_4(const unsigned char *restrict in, size_t n, unsigned char *rest
     const unsigned char *in1 = in + n, *in2 = in1 + n, *in3 = in2 + n;
     SHUFFLE_SIMD
     for (size_t i = 0; i < n; i++) {
-        const uint32_t v = (uint32_t)in[i] | (uint32_t)in1[i] << 8 | (uint32_t)in2[i] << 16 | (uint32_t)in3[i] << 24;
+        const uint32_t v = (uint32_t)in[i] | (uint32_t)in1[i] << 8 | (uint32_t)in2[i] << 16 |
+                           (uint32_t)in3[i] << 24;
         memcpy(raw + i * sizeof v, &v, sizeof v);
     }
 }

@@ -1,5 +1,5 @@
-/* tile_table -- tile tables with their bands and arrays. A table is replaced whole; its segments hang on the table's row,
- * so that one DELETE takes all of it. */
+/* tile_table -- tile tables with their bands and arrays. A table is replaced whole; its segments
+ * hang on the table's row, so that one DELETE takes all of it. */
 #include "base/memory.h"
 #include "schema/manifest_internal.h"
 #include "schema/row_check.h"
@@ -9,7 +9,8 @@
 #include <stdlib.h>
 #include <string.h>
 
-enum { OWN = -1, OWN_ARRAYS = 3, BAND_ARRAYS = 3 }; /* OWN: the band number of the table's own arrays */
+/* OWN: the band number of the table's own arrays */
+enum { OWN = -1, OWN_ARRAYS = 3, BAND_ARRAYS = 3 };
 
 typedef struct {
     const char *name;
@@ -27,19 +28,25 @@ static const array_slot band_arrays[BAND_ARRAYS] = {
     {"rank_delta", offsetof(kiln_tile_band, rank_delta)},
 };
 
-static kiln_array *array_at(void *owner, const array_slot *slot) { return (kiln_array *)((char *)owner + slot->offset); }
+static kiln_array *array_at(void *owner, const array_slot *slot)
+{
+    return (kiln_array *)((char *)owner + slot->offset);
+}
 
-/* ---- put --------------------------------------------------------------------------------------------------------- */
-static kiln_status insert_array(kiln_manifest *m, int64_t table, int band, const char *name, const kiln_array *a, kiln_error *err)
+/* ---- put ------------------------------------------------------------------------------------- */
+static kiln_status insert_array(kiln_manifest *m, int64_t table, int band, const char *name,
+                                const kiln_array *a, kiln_error *err)
 {
     kiln_query q;
     uint32_t n = kiln_array_segments(a->raw_bytes);
     if (n > a->n_segments || (n && n != a->n_segments))
-        return kiln_fail(err, KILN_E_IO, "array '%s' of %" PRIu64 " bytes has %" PRIu32 " segments", name, a->raw_bytes,
-                         a->n_segments);
+        return kiln_fail(err, KILN_E_IO, "array '%s' of %" PRIu64 " bytes has %" PRIu32 " segments",
+                         name, a->raw_bytes, a->n_segments);
     for (uint32_t i = 0; i < n; i++) {
-        KILN_TRY(kiln_query_open(
-            m, &q, "INSERT INTO tile_segment (tile_table, band, name, segment, hash, raw_bytes) VALUES (?, ?, ?, ?, ?, ?)", err));
+        KILN_TRY(kiln_query_open(m, &q,
+                                 "INSERT INTO tile_segment (tile_table, band, name, segment, hash, "
+                                 "raw_bytes) VALUES (?, ?, ?, ?, ?, ?)",
+                                 err));
         kiln_bind_i64(&q, table);
         kiln_bind_i64(&q, band);
         kiln_bind_text(&q, name);
@@ -51,10 +58,13 @@ static kiln_status insert_array(kiln_manifest *m, int64_t table, int band, const
     return KILN_OK;
 }
 
-static kiln_status insert_band(kiln_manifest *m, int64_t table, int band, kiln_tile_band *b, kiln_error *err)
+static kiln_status insert_band(kiln_manifest *m, int64_t table, int band, kiln_tile_band *b,
+                               kiln_error *err)
 {
     kiln_query q;
-    KILN_TRY(kiln_query_open(m, &q, "INSERT INTO tile_band (tile_table, band, row0, row1, pairs) VALUES (?, ?, ?, ?, ?)", err));
+    KILN_TRY(kiln_query_open(
+        m, &q, "INSERT INTO tile_band (tile_table, band, row0, row1, pairs) VALUES (?, ?, ?, ?, ?)",
+        err));
     kiln_bind_i64(&q, table);
     kiln_bind_i64(&q, band);
     kiln_bind_i64(&q, b->row0);
@@ -62,15 +72,18 @@ static kiln_status insert_band(kiln_manifest *m, int64_t table, int band, kiln_t
     kiln_bind_u64(&q, b->pairs);
     KILN_TRY(kiln_query_run(&q, err));
     for (int i = 0; i < BAND_ARRAYS; i++)
-        KILN_TRY(insert_array(m, table, band, band_arrays[i].name, array_at(b, &band_arrays[i]), err));
+        KILN_TRY(
+            insert_array(m, table, band, band_arrays[i].name, array_at(b, &band_arrays[i]), err));
     return KILN_OK;
 }
 
 static kiln_status delete_table(kiln_manifest *m, const kiln_tile_table *t, kiln_error *err)
 {
     kiln_query q;
-    KILN_TRY(
-        kiln_query_open(m, &q, "DELETE FROM tile_table WHERE camera = ? AND profile = ? AND antialiased = ? AND near_m = ?", err));
+    KILN_TRY(kiln_query_open(m, &q,
+                             "DELETE FROM tile_table WHERE camera = ? AND profile = ? AND "
+                             "antialiased = ? AND near_m = ?",
+                             err));
     kiln_bind_text(&q, t->camera);
     kiln_bind_text(&q, t->profile);
     kiln_bind_i64(&q, t->antialiased);
@@ -81,11 +94,11 @@ static kiln_status delete_table(kiln_manifest *m, const kiln_tile_table *t, kiln
 static kiln_status insert_table(kiln_manifest *m, const kiln_tile_table *t, kiln_error *err)
 {
     kiln_query q;
-    KILN_TRY(kiln_query_open(
-        m, &q,
-        "INSERT INTO tile_table (camera, profile, antialiased, near_m, width, height, tiles_x, tiles_y, key, digest,"
-        " visible, pairs) VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?)",
-        err));
+    KILN_TRY(kiln_query_open(m, &q,
+                             "INSERT INTO tile_table (camera, profile, antialiased, near_m, width, "
+                             "height, tiles_x, tiles_y, key, digest,"
+                             " visible, pairs) VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?)",
+                             err));
     kiln_bind_text(&q, t->camera);
     kiln_bind_text(&q, t->profile);
     kiln_bind_i64(&q, t->antialiased);
@@ -106,33 +119,38 @@ kiln_status kiln_tile_table_put(kiln_manifest *m, kiln_tile_table *t, kiln_error
     bool own;
     kiln_status st = KILN_OK;
     t->digest = kiln_tile_table_digest(t);
-    if (kiln_hash_is_zero(t->digest)) return kiln_fail(err, KILN_E_NOMEM, "out of memory for a digest");
+    if (kiln_hash_is_zero(t->digest))
+        return kiln_fail(err, KILN_E_NOMEM, "out of memory for a digest");
     KILN_TRY(kiln_group_begin(m, &own, err));
     KILN_GO(delete_table(m, t, err));
     KILN_GO(insert_table(m, t, err));
     int64_t table = sqlite3_last_insert_rowid(m->db);
-    for (int i = 0; i < OWN_ARRAYS; i++) KILN_GO(insert_array(m, table, OWN, own_arrays[i].name, array_at(t, &own_arrays[i]), err));
-    for (uint32_t i = 0; i < t->n_bands; i++) KILN_GO(insert_band(m, table, (int)i, &t->bands[i], err));
+    for (int i = 0; i < OWN_ARRAYS; i++)
+        KILN_GO(insert_array(m, table, OWN, own_arrays[i].name, array_at(t, &own_arrays[i]), err));
+    for (uint32_t i = 0; i < t->n_bands; i++)
+        KILN_GO(insert_band(m, table, (int)i, &t->bands[i], err));
 done:
     st = kiln_group_end(m, own, st, err);
     if (st != KILN_OK) kiln_note(err, "tile table of camera '%s'", t->camera);
     return st;
 }
 
-kiln_status kiln_tile_tables_keep(kiln_manifest *m, const char *profile, bool antialiased, double near_m, kiln_error *err)
+kiln_status kiln_tile_tables_keep(kiln_manifest *m, const char *profile, bool antialiased,
+                                  double near_m, kiln_error *err)
 {
     kiln_query q;
-    KILN_TRY(kiln_query_open(m, &q,
-                             "DELETE FROM tile_table WHERE profile <> ? OR antialiased <> ? OR near_m <> ?"
-                             " OR camera NOT IN (SELECT name FROM camera)",
-                             err));
+    KILN_TRY(kiln_query_open(
+        m, &q,
+        "DELETE FROM tile_table WHERE profile <> ? OR antialiased <> ? OR near_m <> ?"
+        " OR camera NOT IN (SELECT name FROM camera)",
+        err));
     kiln_bind_text(&q, profile);
     kiln_bind_i64(&q, antialiased);
     kiln_bind_f64(&q, near_m);
     return kiln_query_run(&q, err);
 }
 
-/* ---- get --------------------------------------------------------------------------------------------------------- */
+/* ---- get ------------------------------------------------------------------------------------- */
 static kiln_status read_band(kiln_query *q, kiln_tile_band *b, uint32_t number, kiln_error *err)
 {
     b->row0 = kiln_column_u32(q);
@@ -141,7 +159,9 @@ static kiln_status read_band(kiln_query *q, kiln_tile_band *b, uint32_t number, 
     const int64_t band = kiln_column_i64(q);
     KILN_TRY(kiln_query_check(q, err));
     if (band == number) return KILN_OK;
-    return kiln_fail(err, KILN_E_INPUT, "a tile table has band %" PRId64 " where band %" PRIu32 " belongs", band, number);
+    return kiln_fail(err, KILN_E_INPUT,
+                     "a tile table has band %" PRId64 " where band %" PRIu32 " belongs", band,
+                     number);
 }
 
 static kiln_status read_bands(kiln_manifest *m, int64_t table, kiln_tile_table *t, kiln_error *err)
@@ -149,7 +169,9 @@ static kiln_status read_bands(kiln_manifest *m, int64_t table, kiln_tile_table *
     kiln_query q;
     bool row;
     kiln_status st = KILN_OK;
-    KILN_TRY(kiln_query_open(m, &q, "SELECT row0, row1, pairs, band FROM tile_band WHERE tile_table = ? ORDER BY band", err));
+    KILN_TRY(kiln_query_open(
+        m, &q, "SELECT row0, row1, pairs, band FROM tile_band WHERE tile_table = ? ORDER BY band",
+        err));
     kiln_bind_i64(&q, table);
     for (;;) {
         KILN_GO(kiln_query_step(&q, &row, err));
@@ -176,7 +198,8 @@ static kiln_array *find_array(kiln_tile_table *t, int64_t band, const char *name
     return NULL;
 }
 
-/* Segments come in order; one that does not follow is there twice, which only a damaged index can give. */
+/* Segments come in order; one that does not follow is there twice, which only a damaged index can
+ * give. */
 static kiln_status read_segment(kiln_query *q, kiln_tile_table *t, kiln_error *err)
 {
     char name[16];
@@ -188,25 +211,28 @@ static kiln_status read_segment(kiln_query *q, kiln_tile_table *t, kiln_error *e
     KILN_TRY(kiln_query_check(q, err));
     kiln_array *a = find_array(t, band, name);
     if (!a)
-        return kiln_fail(err, KILN_E_INPUT, "tile table of camera '%.300s' has an array '%s' in band %" PRId64, t->camera, name,
-                         band);
+        return kiln_fail(err, KILN_E_INPUT,
+                         "tile table of camera '%.300s' has an array '%s' in band %" PRId64,
+                         t->camera, name, band);
     if (segment != a->n_segments || bytes > KILN_BLOB_MAX)
         return kiln_fail(err, KILN_E_INPUT,
-                         "tile table of camera '%.300s', array '%s' in band %" PRId64 ": segment %" PRId64
-                         " occurs twice, is out of order or is too large",
+                         "tile table of camera '%.300s', array '%s' in band %" PRId64
+                         ": segment %" PRId64 " occurs twice, is out of order or is too large",
                          t->camera, name, band, segment);
     return kiln_array_append(a, hash, bytes, err);
 }
 
-static kiln_status read_segments(kiln_manifest *m, int64_t table, kiln_tile_table *t, kiln_error *err)
+static kiln_status read_segments(kiln_manifest *m, int64_t table, kiln_tile_table *t,
+                                 kiln_error *err)
 {
     kiln_query q;
     bool row;
     kiln_status st = KILN_OK;
-    KILN_TRY(kiln_query_open(m, &q,
-                             "SELECT band, name, hash, raw_bytes, segment FROM tile_segment WHERE tile_table = ?"
-                             " ORDER BY band, name, segment",
-                             err));
+    KILN_TRY(kiln_query_open(
+        m, &q,
+        "SELECT band, name, hash, raw_bytes, segment FROM tile_segment WHERE tile_table = ?"
+        " ORDER BY band, name, segment",
+        err));
     kiln_bind_i64(&q, table);
     for (;;) {
         KILN_GO(kiln_query_step(&q, &row, err));
@@ -236,7 +262,8 @@ static kiln_status read_table_row(kiln_query *q, int64_t *id, kiln_tile_table *t
     return kiln_query_check(q, err);
 }
 
-static kiln_status read_one_table(kiln_manifest *m, kiln_query *q, bool with_arrays, kiln_tile_table *t, kiln_error *err)
+static kiln_status read_one_table(kiln_manifest *m, kiln_query *q, bool with_arrays,
+                                  kiln_tile_table *t, kiln_error *err)
 {
     int64_t id;
     KILN_TRY(kiln_row_take(m, q, read_table_row(q, &id, t, err), err));
@@ -254,16 +281,18 @@ static int compare_tables(const kiln_tile_table *a, const kiln_tile_table *b)
     return order ? order : (a->near_m > b->near_m) - (a->near_m < b->near_m);
 }
 
-static kiln_status find_table(kiln_manifest *m, const kiln_tile_table *like, kiln_tile_table **out, kiln_error *err)
+static kiln_status find_table(kiln_manifest *m, const kiln_tile_table *like, kiln_tile_table **out,
+                              kiln_error *err)
 {
     kiln_query q;
     bool row;
     kiln_status st = KILN_OK;
-    KILN_TRY(
-        kiln_query_open(m, &q,
-                        "SELECT id, camera, profile, antialiased, near_m, width, height, tiles_x, tiles_y, key, digest, visible,"
-                        " pairs FROM tile_table WHERE camera = ? AND profile = ? AND antialiased = ? AND near_m = ?",
-                        err));
+    KILN_TRY(kiln_query_open(m, &q,
+                             "SELECT id, camera, profile, antialiased, near_m, width, height, "
+                             "tiles_x, tiles_y, key, digest, visible,"
+                             " pairs FROM tile_table WHERE camera = ? AND profile = ? AND "
+                             "antialiased = ? AND near_m = ?",
+                             err));
     kiln_bind_text(&q, like->camera);
     kiln_bind_text(&q, like->profile);
     kiln_bind_i64(&q, like->antialiased);
@@ -273,25 +302,31 @@ static kiln_status find_table(kiln_manifest *m, const kiln_tile_table *like, kil
     KILN_GO(KILN_ALLOC(out, 1, "a tile table", err));
     KILN_GO(read_one_table(m, &q, true, *out, err));
     if (compare_tables(*out, like) != 0)
-        st = kiln_row_take(m, NULL,
-                           kiln_fail(err, KILN_E_INPUT, "the tile table of camera '%.300s' is found where that of '%.300s' belongs",
-                                     (*out)->camera, like->camera),
-                           err);
+        st = kiln_row_take(
+            m, NULL,
+            kiln_fail(err, KILN_E_INPUT,
+                      "the tile table of camera '%.300s' is found where that of '%.300s' belongs",
+                      (*out)->camera, like->camera),
+            err);
 done:
     kiln_query_close(&q);
     return st;
 }
 
-kiln_status kiln_tile_table_get(kiln_manifest *m, const char *camera, const char *profile, bool antialiased, double near_m,
-                                kiln_tile_table **out, kiln_error *err)
+kiln_status kiln_tile_table_get(kiln_manifest *m, const char *camera, const char *profile,
+                                bool antialiased, double near_m, kiln_tile_table **out,
+                                kiln_error *err)
 {
     bool own;
     kiln_tile_table like = {.antialiased = antialiased, .near_m = near_m};
     *out = NULL;
-    if (strlen(camera) >= sizeof like.camera || strlen(profile) >= sizeof like.profile) return KILN_OK; /* cannot be stored */
+    /* cannot be stored */
+    if (strlen(camera) >= sizeof like.camera || strlen(profile) >= sizeof like.profile)
+        return KILN_OK;
     strcpy(like.camera, camera);
     strcpy(like.profile, profile);
-    KILN_TRY(kiln_group_begin(m, &own, err)); /* all rows from one state: a writer may replace the table meanwhile */
+    /* all rows from one state: a writer may replace the table meanwhile */
+    KILN_TRY(kiln_group_begin(m, &own, err));
     kiln_status st = kiln_group_end(m, own, find_table(m, &like, out, err), err);
     if (st != KILN_OK && *out) {
         kiln_tile_tables_free(*out, 1);
@@ -301,10 +336,12 @@ kiln_status kiln_tile_table_get(kiln_manifest *m, const char *camera, const char
 }
 
 static const char SELECT_TABLES[] =
-    "SELECT id, camera, profile, antialiased, near_m, width, height, tiles_x, tiles_y, key, digest, visible,"
+    "SELECT id, camera, profile, antialiased, near_m, width, height, tiles_x, tiles_y, key, "
+    "digest, visible,"
     " pairs FROM tile_table ORDER BY camera, profile, antialiased, near_m";
 
-static kiln_status read_tables(kiln_manifest *m, bool with_arrays, kiln_tile_table **tables, uint32_t *n, kiln_error *err)
+static kiln_status read_tables(kiln_manifest *m, bool with_arrays, kiln_tile_table **tables,
+                               uint32_t *n, kiln_error *err)
 {
     kiln_query q;
     bool row;
@@ -319,14 +356,18 @@ static kiln_status read_tables(kiln_manifest *m, bool with_arrays, kiln_tile_tab
         if (*n > 1 && compare_tables(t - 1, t) >= 0)
             KILN_GO(kiln_row_take(
                 m, NULL,
-                kiln_fail(err, KILN_E_INPUT, "the tile table of camera '%.300s' occurs twice or is out of order", t->camera), err));
+                kiln_fail(err, KILN_E_INPUT,
+                          "the tile table of camera '%.300s' occurs twice or is out of order",
+                          t->camera),
+                err));
     }
 done:
     kiln_query_close(&q);
     return st;
 }
 
-kiln_status kiln_tile_tables_get(kiln_manifest *m, bool with_arrays, kiln_tile_table **out, uint32_t *n, kiln_error *err)
+kiln_status kiln_tile_tables_get(kiln_manifest *m, bool with_arrays, kiln_tile_table **out,
+                                 uint32_t *n, kiln_error *err)
 {
     bool own;
     *out = NULL;
@@ -345,7 +386,8 @@ static void release_arrays(kiln_tile_table *t)
 {
     for (int k = 0; k < OWN_ARRAYS; k++) free(array_at(t, &own_arrays[k])->segments);
     for (uint32_t b = 0; b < t->n_bands; b++)
-        for (int k = 0; k < BAND_ARRAYS; k++) free(array_at(&t->bands[b], &band_arrays[k])->segments);
+        for (int k = 0; k < BAND_ARRAYS; k++)
+            free(array_at(&t->bands[b], &band_arrays[k])->segments);
     free(t->bands);
 }
 
@@ -356,8 +398,8 @@ void kiln_tile_tables_free(kiln_tile_table *t, uint32_t n)
 }
 
 /* two: the one before, without its arrays, and the one that is read. */
-static kiln_status each_table(kiln_manifest *m, bool with_arrays, kiln_tile_table two[2], kiln_tile_table_fn *each, void *context,
-                              kiln_error *err)
+static kiln_status each_table(kiln_manifest *m, bool with_arrays, kiln_tile_table two[2],
+                              kiln_tile_table_fn *each, void *context, kiln_error *err)
 {
     kiln_query q;
     bool row;
@@ -371,7 +413,10 @@ static kiln_status each_table(kiln_manifest *m, bool with_arrays, kiln_tile_tabl
         if (n && compare_tables(two, t) >= 0)
             KILN_GO(kiln_row_take(
                 m, NULL,
-                kiln_fail(err, KILN_E_INPUT, "the tile table of camera '%.300s' occurs twice or is out of order", t->camera), err));
+                kiln_fail(err, KILN_E_INPUT,
+                          "the tile table of camera '%.300s' occurs twice or is out of order",
+                          t->camera),
+                err));
         KILN_GO(each(context, t, err));
         release_arrays(t);
         two[0] = *t;
@@ -383,13 +428,15 @@ done:
     return st;
 }
 
-kiln_status kiln_tile_tables_each(kiln_manifest *m, bool with_arrays, kiln_tile_table_fn *each, void *context, kiln_error *err)
+kiln_status kiln_tile_tables_each(kiln_manifest *m, bool with_arrays, kiln_tile_table_fn *each,
+                                  void *context, kiln_error *err)
 {
     bool own;
     kiln_tile_table *two;
     KILN_TRY(KILN_ALLOC(&two, 2, "a tile table", err));
     kiln_status st = kiln_group_begin(m, &own, err); /* tables and their bands from one state */
-    if (st == KILN_OK) st = kiln_group_end(m, own, each_table(m, with_arrays, two, each, context, err), err);
+    if (st == KILN_OK)
+        st = kiln_group_end(m, own, each_table(m, with_arrays, two, each, context, err), err);
     free(two);
     return st;
 }

@@ -11,7 +11,9 @@
 static kiln_status read_output(kiln_query *q, kiln_unit_result *r, kiln_error *err)
 {
     kiln_unit_output *more = realloc(r->outputs, (r->n + (size_t)1) * sizeof *more);
-    if (!more) return kiln_fail(err, KILN_E_NOMEM, "out of memory for %" PRIu32 " outputs of a unit", r->n + 1);
+    if (!more)
+        return kiln_fail(err, KILN_E_NOMEM, "out of memory for %" PRIu32 " outputs of a unit",
+                         r->n + 1);
     r->outputs = more;
     kiln_unit_output *o = &more[r->n++];
     *o = (kiln_unit_output){0};
@@ -24,16 +26,20 @@ static kiln_status read_output(kiln_query *q, kiln_unit_result *r, kiln_error *e
     KILN_TRY(kiln_row_check_output(o, err));
     int order = r->n == 1 ? -1 : strcmp(o[-1].name, o->name);
     if (order < 0 || (order == 0 && o[-1].segment < o->segment)) return KILN_OK;
-    return kiln_fail(err, KILN_E_INPUT, "output '%.80s' of a unit occurs twice or is out of order", o->name);
+    return kiln_fail(err, KILN_E_INPUT, "output '%.80s' of a unit occurs twice or is out of order",
+                     o->name);
 }
 
-kiln_status kiln_unit_read_outputs(kiln_manifest *m, int64_t unit, kiln_unit_result *r, kiln_error *err)
+kiln_status kiln_unit_read_outputs(kiln_manifest *m, int64_t unit, kiln_unit_result *r,
+                                   kiln_error *err)
 {
     kiln_query q;
     bool row;
     kiln_status st = KILN_OK;
-    KILN_TRY(kiln_query_open(
-        m, &q, "SELECT name, segment, hash, raw_bytes, elem FROM unit_output WHERE unit = ? ORDER BY name, segment", err));
+    KILN_TRY(kiln_query_open(m, &q,
+                             "SELECT name, segment, hash, raw_bytes, elem FROM unit_output WHERE "
+                             "unit = ? ORDER BY name, segment",
+                             err));
     kiln_bind_i64(&q, unit);
     for (;;) {
         KILN_GO(kiln_query_step(&q, &row, err));
@@ -46,7 +52,8 @@ done:
 }
 
 /* *unit: its row. */
-static kiln_status find_counters(kiln_manifest *m, kiln_hash key, bool *found, int64_t *unit, char **counters, kiln_error *err)
+static kiln_status find_counters(kiln_manifest *m, kiln_hash key, bool *found, int64_t *unit,
+                                 char **counters, kiln_error *err)
 {
     kiln_query q;
     *found = false;
@@ -67,13 +74,15 @@ static kiln_status find_counters(kiln_manifest *m, kiln_hash key, bool *found, i
     return st;
 }
 
-kiln_status kiln_unit_counters_find(kiln_manifest *m, kiln_hash key, bool *found, char **counters, kiln_error *err)
+kiln_status kiln_unit_counters_find(kiln_manifest *m, kiln_hash key, bool *found, char **counters,
+                                    kiln_error *err)
 {
     int64_t unit;
     return find_counters(m, key, found, &unit, counters, err);
 }
 
-kiln_status kiln_unit_find(kiln_manifest *m, kiln_hash key, bool *found, kiln_unit_result *out, kiln_error *err)
+kiln_status kiln_unit_find(kiln_manifest *m, kiln_hash key, bool *found, kiln_unit_result *out,
+                           kiln_error *err)
 {
     int64_t unit = 0;
     *out = (kiln_unit_result){0};
@@ -86,8 +95,8 @@ kiln_status kiln_unit_find(kiln_manifest *m, kiln_hash key, bool *found, kiln_un
     return st;
 }
 
-kiln_status kiln_unit_counters_visit(kiln_manifest *m, const char *stage, const char *name, kiln_unit_counters_fn *visit,
-                                     void *context, kiln_error *err)
+kiln_status kiln_unit_counters_visit(kiln_manifest *m, const char *stage, const char *name,
+                                     kiln_unit_counters_fn *visit, void *context, kiln_error *err)
 {
     kiln_query q;
     bool row;
@@ -109,10 +118,13 @@ done:
     return st;
 }
 
-static kiln_status insert_unit(kiln_manifest *m, const kiln_unit_done *u, const char *counters, kiln_error *err)
+static kiln_status insert_unit(kiln_manifest *m, const kiln_unit_done *u, const char *counters,
+                               kiln_error *err)
 {
     kiln_query q;
-    KILN_TRY(kiln_query_open(m, &q, "INSERT INTO unit (key, stage, name, counters, wall_ns, finished_ns) VALUES (?, ?, ?, ?, ?, ?)",
+    KILN_TRY(kiln_query_open(m, &q,
+                             "INSERT INTO unit (key, stage, name, counters, wall_ns, finished_ns) "
+                             "VALUES (?, ?, ?, ?, ?, ?)",
                              err));
     kiln_bind_hash(&q, u->key);
     kiln_bind_text(&q, u->stage);
@@ -123,11 +135,14 @@ static kiln_status insert_unit(kiln_manifest *m, const kiln_unit_done *u, const 
     return kiln_query_run(&q, err);
 }
 
-static kiln_status insert_output(kiln_manifest *m, int64_t unit, const kiln_unit_output *o, kiln_error *err)
+static kiln_status insert_output(kiln_manifest *m, int64_t unit, const kiln_unit_output *o,
+                                 kiln_error *err)
 {
     kiln_query q;
-    KILN_TRY(kiln_query_open(
-        m, &q, "INSERT INTO unit_output (unit, name, segment, hash, raw_bytes, elem) VALUES (?, ?, ?, ?, ?, ?)", err));
+    KILN_TRY(kiln_query_open(m, &q,
+                             "INSERT INTO unit_output (unit, name, segment, hash, raw_bytes, elem) "
+                             "VALUES (?, ?, ?, ?, ?, ?)",
+                             err));
     kiln_bind_i64(&q, unit);
     kiln_bind_text(&q, o->name);
     kiln_bind_i64(&q, o->segment);
@@ -137,7 +152,8 @@ static kiln_status insert_output(kiln_manifest *m, int64_t unit, const kiln_unit
     return kiln_query_run(&q, err);
 }
 
-/* Outputs of a unit that is gone, whose number the new one got: a damaged file has them. Nothing reads them. */
+/* Outputs of a unit that is gone, whose number the new one got: a damaged file has them. Nothing
+ * reads them. */
 static kiln_status drop_orphans(kiln_manifest *m, int64_t unit, kiln_error *err)
 {
     kiln_query q;
@@ -156,8 +172,8 @@ kiln_status kiln_unit_is_stored(kiln_manifest *m, kiln_hash key, bool *stored, k
     return st;
 }
 
-kiln_status kiln_unit_store(kiln_manifest *m, const kiln_unit_done *u, const kiln_unit_result *r, const kiln_blob *blobs,
-                            kiln_error *err)
+kiln_status kiln_unit_store(kiln_manifest *m, const kiln_unit_done *u, const kiln_unit_result *r,
+                            const kiln_blob *blobs, kiln_error *err)
 {
     bool stored, own;
     kiln_status st = KILN_OK;
@@ -190,15 +206,18 @@ void kiln_unit_result_release(kiln_unit_result *r)
     *r = (kiln_unit_result){0};
 }
 
-kiln_status kiln_unit_result_array(const kiln_unit_result *r, const char *name, kiln_array *a, kiln_error *err)
+kiln_status kiln_unit_result_array(const kiln_unit_result *r, const char *name, kiln_array *a,
+                                   kiln_error *err)
 {
     *a = (kiln_array){0};
     for (uint32_t i = 0; i < r->n; i++) {
         const kiln_unit_output *o = &r->outputs[i];
         if (strcmp(o->name, name) != 0) continue;
-        kiln_status st = o->segment == a->n_segments
-                             ? kiln_array_append(a, o->hash, o->raw_bytes, err)
-                             : kiln_fail(err, KILN_E_IO, "output '%s' of a unit lacks segment %" PRIu32, name, a->n_segments);
+        kiln_status st =
+            o->segment == a->n_segments
+                ? kiln_array_append(a, o->hash, o->raw_bytes, err)
+                : kiln_fail(err, KILN_E_IO, "output '%s' of a unit lacks segment %" PRIu32, name,
+                            a->n_segments);
         if (st != KILN_OK) {
             free(a->segments);
             *a = (kiln_array){0};
@@ -209,8 +228,8 @@ kiln_status kiln_unit_result_array(const kiln_unit_result *r, const char *name, 
     return KILN_OK;
 }
 
-kiln_status kiln_unit_result_read(kiln_manifest *m, const kiln_unit_result *r, const char *name, void **data, uint64_t *bytes,
-                                  kiln_error *err)
+kiln_status kiln_unit_result_read(kiln_manifest *m, const kiln_unit_result *r, const char *name,
+                                  void **data, uint64_t *bytes, kiln_error *err)
 {
     kiln_array a;
     *data = NULL;

@@ -24,7 +24,8 @@ typedef struct {
 
 static int by_key(const void *a, const void *b)
 {
-    return memcmp(((const wanted_unit *)a)->key.bytes, ((const wanted_unit *)b)->key.bytes, sizeof(kiln_hash));
+    return memcmp(((const wanted_unit *)a)->key.bytes, ((const wanted_unit *)b)->key.bytes,
+                  sizeof(kiln_hash));
 }
 
 /* The first of those with this key; NULL: none is wanted. */
@@ -38,11 +39,13 @@ static wanted_unit *first_of(const search *s, const void *key)
         else
             hi = mid;
     }
-    return lo < s->n && memcmp(s->units[lo].key.bytes, key, sizeof(kiln_hash)) == 0 ? &s->units[lo] : NULL;
+    return lo < s->n && memcmp(s->units[lo].key.bytes, key, sizeof(kiln_hash)) == 0 ? &s->units[lo]
+                                                                                    : NULL;
 }
 
 /* Gives a row to each of those with this key. */
-static kiln_status give_row(search *s, wanted_unit *first, int64_t unit, const char *counters, kiln_error *err)
+static kiln_status give_row(search *s, wanted_unit *first, int64_t unit, const char *counters,
+                            kiln_error *err)
 {
     const kiln_hash key = first->key;
     for (wanted_unit *w = first; w < s->units + s->n && kiln_hash_equal(w->key, key); w++) {
@@ -102,13 +105,16 @@ static kiln_status look_for(search *s, wanted_unit *first, kiln_error *err)
 static kiln_status look_for_each(search *s, kiln_error *err)
 {
     for (uint64_t at = 0; at < s->n; at++) {
-        if (s->units[at].found || (at > 0 && kiln_hash_equal(s->units[at - 1].key, s->units[at].key))) continue;
+        if (s->units[at].found ||
+            (at > 0 && kiln_hash_equal(s->units[at - 1].key, s->units[at].key)))
+            continue;
         KILN_TRY(look_for(s, &s->units[at], err));
     }
     return KILN_OK;
 }
 
-/* Says whether the wanted units are a good part of all; a number of the rows that have been stored is enough for that. */
+/* Says whether the wanted units are a good part of all; a number of the rows that have been stored
+ * is enough for that. */
 static kiln_status are_many(kiln_manifest *m, uint64_t n, bool *many, kiln_error *err)
 {
     enum { ROWS_OF_A_LOOKUP = 6 };
@@ -125,15 +131,17 @@ static kiln_status find_units(search *s, kiln_error *err)
     KILN_TRY(are_many(s->m, s->n, &many, err));
     if (!many) return look_for_each(s, err);
     const kiln_status st = read_through(s, &why);
-    if (st == KILN_E_IO && !s->refused) return look_for_each(s, err); /* a damaged page may be of units that nobody asks for */
+    /* a damaged page may be of units that nobody asks for */
+    if (st == KILN_E_IO && !s->refused) return look_for_each(s, err);
     if (st != KILN_OK && err) *err = why;
     return st;
 }
 
-kiln_status kiln_units_find(kiln_manifest *m, const kiln_hash *keys, uint64_t n, kiln_units_found_fn *found, void *context,
-                            kiln_error *err)
+kiln_status kiln_units_find(kiln_manifest *m, const kiln_hash *keys, uint64_t n,
+                            kiln_units_found_fn *found, void *context, kiln_error *err)
 {
-    _Static_assert(sizeof(wanted_unit) == KILN_UNITS_FIND_RAM, "this is what is said of the memory for a key");
+    _Static_assert(sizeof(wanted_unit) == KILN_UNITS_FIND_RAM,
+                   "this is what is said of the memory for a key");
     search s = {.m = m, .n = n, .found = found, .context = context};
     if (n == 0) return KILN_OK;
     KILN_TRY(KILN_ALLOC(&s.units, n, "keys of units", err));
@@ -144,7 +152,8 @@ kiln_status kiln_units_find(kiln_manifest *m, const kiln_hash *keys, uint64_t n,
     return st;
 }
 
-kiln_status kiln_unit_outputs_of(kiln_manifest *m, int64_t unit, const char *counters, kiln_unit_result *out, kiln_error *err)
+kiln_status kiln_unit_outputs_of(kiln_manifest *m, int64_t unit, const char *counters,
+                                 kiln_unit_result *out, kiln_error *err)
 {
     *out = (kiln_unit_result){0};
     const size_t bytes = strlen(counters) + 1;

@@ -18,7 +18,8 @@ kiln_status kiln_manifest_space(kiln_manifest *m, kiln_space *out, kiln_error *e
     KILN_TRY(kiln_query_number(m, "PRAGMA page_size", &page, err));
     KILN_TRY(kiln_query_number(m, "PRAGMA page_count", &pages, err));
     KILN_TRY(kiln_query_number(m, "PRAGMA freelist_count", &free_pages, err));
-    *out = (kiln_space){.file_bytes = (uint64_t)(pages * page), .free_bytes = (uint64_t)(free_pages * page)};
+    *out = (kiln_space){.file_bytes = (uint64_t)(pages * page),
+                        .free_bytes = (uint64_t)(free_pages * page)};
     return KILN_OK;
 }
 
@@ -36,8 +37,12 @@ static int look_now(void *context)
     return l->status != KILN_OK;
 }
 
-/* Ends with a file of its new size, unless a reader looks at an older state: then the next writer's end does it. */
-static void write_back(kiln_manifest *m) { (void)sqlite3_wal_checkpoint_v2(m->db, NULL, SQLITE_CHECKPOINT_TRUNCATE, NULL, NULL); }
+/* Ends with a file of its new size, unless a reader looks at an older state: then the next writer's
+ * end does it. */
+static void write_back(kiln_manifest *m)
+{
+    (void)sqlite3_wal_checkpoint_v2(m->db, NULL, SQLITE_CHECKPOINT_TRUNCATE, NULL, NULL);
+}
 
 /* Free bytes of the file system that holds the path, for people. */
 static const char *free_text(const char *path, char out[32])
@@ -52,12 +57,15 @@ static kiln_status fail_full(const kiln_manifest *m, const char *folder, kiln_er
 {
     char there[32], beside[32];
     return kiln_fail(err, KILN_E_IO,
-                     "cannot vacuum '%s': %s; one copy of what is kept goes to '%s' (%s are free), another beside '%s' ("
+                     "cannot vacuum '%s': %s; one copy of what is kept goes to '%s' (%s are free), "
+                     "another beside '%s' ("
                      "%s are free); make room and run again",
-                     m->path, sqlite3_errstr(SQLITE_FULL), folder, free_text(folder, there), m->file, free_text(m->file, beside));
+                     m->path, sqlite3_errstr(SQLITE_FULL), folder, free_text(folder, there),
+                     m->file, free_text(m->file, beside));
 }
 
-kiln_status kiln_manifest_vacuum(kiln_manifest *m, const char *folder, kiln_vacuum_look_fn *look, void *context, kiln_error *err)
+kiln_status kiln_manifest_vacuum(kiln_manifest *m, const char *folder, kiln_vacuum_look_fn *look,
+                                 void *context, kiln_error *err)
 {
     looker l = {.look = look, .context = context};
     (void)sqlite3_busy_timeout(m->db, BUSY_MS); /* fails only without a connection */

@@ -1,24 +1,31 @@
 /* wal -- appends a commit to SQLite's write-ahead log.
  *
- *   log    header of 32 bytes, then frames: 24 bytes (page, size of the database after a commit or 0, salt, checksum), the page
- *   index  regions of 32 KiB in shared memory. The first begins with two copies of kiln_wal_header and what checkpoints and readers
- *          say of themselves; then each region has the page of each frame, and a hash table from pages to frames.
+ *   log    header of 32 bytes, then frames: 24 bytes (page, size of the database after a commit or
+ *          0, salt, checksum), the page
+ *   index  regions of 32 KiB in shared memory. The first begins with two copies of kiln_wal_header
+ *          and what checkpoints and readers say of themselves; then each region has the page of
+ *          each frame, and a hash table from pages to frames.
  *
- * A frame counts if its salt is the header's and its checksum, which is that of the whole log up to it, is right. So a commit whose
- * frames are not all there does not exist, in whatever order a disk has written them.
+ * A frame counts if its salt is the header's and its checksum, which is that of the whole log up to
+ * it, is right. So a commit whose frames are not all there does not exist, in whatever order a disk
+ * has written them.
  *
  * The order of a commit. Problem: the frames are complete in the file before the index says so. A
  * crash between these two instants leaves a commit that a recovery of the log finds, but that other
  * live processes do not see. SQLite can afford that, because its commits have all of their pages in
  * the log. Ours have pages in the database file, behind its end as the others see it: a checkpoint
  * by one of them would cut them off, and a later recovery would find the commit without them. So:
- *   1. all frames are written, but zeros in place of the first one's 24 bytes: nothing of it counts;
- *   2. the second copy of the index's header is written. The copies differ now: if this process dies or fails, whoever looks next
- *      takes the writer's lock and recovers the index from the log, before it reads or writes anything or begins a checkpoint;
+ *   1. all frames are written, but zeros in place of the first one's 24 bytes: nothing of it
+ *      counts;
+ *   2. the second copy of the index's header is written. The copies differ now: if this process
+ *      dies or fails, whoever looks next takes the writer's lock and recovers the index from the
+ *      log, before it reads or writes anything or begins a checkpoint;
  *   3. the 24 bytes are written: the commit exists;
- *   4. the first copy is written: readers see the commit. From 2 to 4 are some microseconds; who looks meanwhile looks again;
- *   5. the log is synced. The writer is told that the commit is done only after this. As with SQLite's synchronous = NORMAL,
- *      others may see for some milliseconds what a power failure would take back. */
+ *   4. the first copy is written: readers see the commit. From 2 to 4 are some microseconds; who
+ *      looks meanwhile looks again;
+ *   5. the log is synced. The writer is told that the commit is done only after this. As with
+ *      SQLite's synchronous = NORMAL, others may see for some milliseconds what a power failure
+ *      would take back. */
 #include "schema/wal.h"
 
 #include "base/endian.h"
@@ -38,7 +45,8 @@ enum {
     LOG_HEADER = 32,
     FRAME_HEADER = 24,
     LOCK_WRITE = 0, /* and the checkpoint's behind it */
-    LOCK_READ = 3,  /* of readers that use the database file alone; the others of readers behind it */
+    /* of readers that use the database file alone; the others of readers behind it */
+    LOCK_READ = 3,
     N_READ = 5,
     INDEX_VERSION = 3007000,
 };
@@ -52,10 +60,12 @@ typedef struct {
     uint8_t locks[8];
     uint32_t attempted, unused;
 } info;
-_Static_assert(sizeof(kiln_wal_header) == 48 && INFO_AT + sizeof(info) == FIRST_PAGES_AT, "the index is SQLite's");
-_Static_assert(FIRST_PAGES_AT + 4 * FRAMES_FIRST == HASH_AT && HASH_AT + 2 * SLOTS == REGION_BYTES, "the index is SQLite's");
+_Static_assert(sizeof(kiln_wal_header) == 48 && INFO_AT + sizeof(info) == FIRST_PAGES_AT,
+               "the index is SQLite's");
+_Static_assert(FIRST_PAGES_AT + 4 * FRAMES_FIRST == HASH_AT && HASH_AT + 2 * SLOTS == REGION_BYTES,
+               "the index is SQLite's");
 
-/* ---- sums -------------------------------------------------------------------------------------------------------- */
+/* ---- sums ------------------------------------------------------------------------------------ */
 /* n: a multiple of 8. Words of the machine, which is little-endian (base/endian.h). */
 static void add_to_sum(uint32_t sum[2], const void *data, size_t n)
 {
@@ -69,11 +79,20 @@ static void add_to_sum(uint32_t sum[2], const void *data, size_t n)
     sum[0] = a, sum[1] = b;
 }
 
-static sqlite3_int64 frame_at(uint32_t frame) { return LOG_HEADER + (sqlite3_int64)(frame - 1) * (FRAME_HEADER + KILN_WAL_PAGE); }
+static sqlite3_int64 frame_at(uint32_t frame)
+{
+    return LOG_HEADER + (sqlite3_int64)(frame - 1) * (FRAME_HEADER + KILN_WAL_PAGE);
+}
 
-/* ---- the index ----------------------------------------------------------------------------------------------------- */
-static uint32_t region_of(uint32_t frame) { return (frame + FRAMES_EACH - FRAMES_FIRST - 1) / FRAMES_EACH; }
-static uint32_t frames_before(uint32_t region) { return region ? FRAMES_FIRST + (region - 1) * FRAMES_EACH : 0; }
+/* ---- the index ------------------------------------------------------------------------------- */
+static uint32_t region_of(uint32_t frame)
+{
+    return (frame + FRAMES_EACH - FRAMES_FIRST - 1) / FRAMES_EACH;
+}
+static uint32_t frames_before(uint32_t region)
+{
+    return region ? FRAMES_FIRST + (region - 1) * FRAMES_EACH : 0;
+}
 
 static volatile uint32_t *pages_of(const kiln_wal *w, uint32_t region)
 {
@@ -84,7 +103,10 @@ static volatile uint16_t *slots_of(const kiln_wal *w, uint32_t region)
 {
     return (volatile uint16_t *)(w->regions[region] + HASH_AT);
 }
-static volatile info *info_of(const kiln_wal *w) { return (volatile info *)(w->regions[0] + INFO_AT); }
+static volatile info *info_of(const kiln_wal *w)
+{
+    return (volatile info *)(w->regions[0] + INFO_AT);
+}
 static void barrier(const kiln_wal *w) { w->db->pMethods->xShmBarrier(w->db); }
 static uint32_t first_slot(uint32_t page) { return (page * 383) & (SLOTS - 1); }
 static uint32_t next_slot(uint32_t slot) { return (slot + 1) & (SLOTS - 1); }
@@ -133,14 +155,16 @@ static int read_wal_header(kiln_wal *w)
     barrier(w);
     read_copy(w, 1, &second);
     const kiln_wal_header *h = &w->header;
-    if (memcmp(h, &second, sizeof second) != 0 || !h->is_init || h->version != INDEX_VERSION) return SQLITE_PROTOCOL;
+    if (memcmp(h, &second, sizeof second) != 0 || !h->is_init || h->version != INDEX_VERSION)
+        return SQLITE_PROTOCOL;
     add_to_sum(sum, h, offsetof(kiln_wal_header, sum));
     if (memcmp(sum, h->sum, sizeof sum) != 0) return SQLITE_PROTOCOL;
     if (h->last_frame && (h->page_size != 1 || h->big_endian_sums)) return SQLITE_PROTOCOL;
     return map_regions(w, region_of(h->last_frame ? h->last_frame : 1) + 1);
 }
 
-/* Forgets the frames behind last_frame in its region: a writer that was interrupted, or failed, has entered them. */
+/* Forgets the frames behind last_frame in its region: a writer that was interrupted, or failed, has
+ * entered them. */
 static void forget_later(const kiln_wal *w)
 {
     const uint32_t last = w->header.last_frame;
@@ -159,13 +183,17 @@ static int enter(kiln_wal *w, uint32_t frame, uint32_t page)
     const uint32_t region = region_of(frame), i = frame - frames_before(region); /* i: from 1 */
     volatile uint16_t *slots = slots_of(w, region);
     volatile uint32_t *pages = pages_of(w, region);
-    if (i == 1) memset((void *)pages, 0, (size_t)((volatile unsigned char *)(slots + SLOTS) - (volatile unsigned char *)pages));
+    if (i == 1)
+        memset(
+            (void *)pages, 0,
+            (size_t)((volatile unsigned char *)(slots + SLOTS) - (volatile unsigned char *)pages));
     if (pages[i - 1]) forget_later(w);
     uint32_t slot = first_slot(page);
     for (uint32_t looked = 0; slots[slot]; slot = next_slot(slot))
         if (looked++ == i) return SQLITE_CORRUPT; /* more entries than frames */
     pages[i - 1] = page;
-    __atomic_store_n(&slots[slot], (uint16_t)i, __ATOMIC_RELEASE); /* readers of older states search this table meanwhile */
+    /* readers of older states search this table meanwhile */
+    __atomic_store_n(&slots[slot], (uint16_t)i, __ATOMIC_RELEASE);
     return SQLITE_OK;
 }
 
@@ -181,7 +209,9 @@ uint32_t kiln_wal_find(const kiln_wal *w, uint32_t page, int *rc)
         uint32_t found = 0, looked = 0;
         for (uint32_t slot = first_slot(page); slots[slot]; slot = next_slot(slot)) {
             const uint32_t i = slots[slot];
-            if (i <= FRAMES_EACH && before + i <= last && pages[i - 1] == page && before + i > found) found = before + i;
+            if (i <= FRAMES_EACH && before + i <= last && pages[i - 1] == page &&
+                before + i > found)
+                found = before + i;
             if (looked++ == SLOTS) return *rc = SQLITE_CORRUPT, 0;
         }
         if (found) return found;
@@ -194,7 +224,7 @@ int kiln_wal_read(kiln_wal *w, uint32_t frame, void *out, int n, int offset)
     return w->log->pMethods->xRead(w->log, out, n, frame_at(frame) + FRAME_HEADER + offset);
 }
 
-/* ---- locks --------------------------------------------------------------------------------------------------------- */
+/* ---- locks ----------------------------------------------------------------------------------- */
 static int take_wal_locks(const kiln_wal *w, int from, int n)
 {
     return w->db->pMethods->xShmLock(w->db, from, n, SQLITE_SHM_LOCK | SQLITE_SHM_EXCLUSIVE);
@@ -202,7 +232,8 @@ static int take_wal_locks(const kiln_wal *w, int from, int n)
 
 static void give_wal_locks(const kiln_wal *w, int from, int n)
 {
-    (void)w->db->pMethods->xShmLock(w->db, from, n, SQLITE_SHM_UNLOCK | SQLITE_SHM_EXCLUSIVE); /* cannot fail in a way that helps */
+    /* cannot fail in a way that helps */
+    (void)w->db->pMethods->xShmLock(w->db, from, n, SQLITE_SHM_UNLOCK | SQLITE_SHM_EXCLUSIVE);
 }
 
 int kiln_wal_lock(kiln_wal *w)
@@ -223,8 +254,10 @@ void kiln_wal_unlock(kiln_wal *w)
 
 bool kiln_wal_is_backfilled(const kiln_wal *w)
 {
-    /* A writer that was killed as it began the log anew may have left the number of the log before. */
-    return w->header.last_frame == 0 || __atomic_load_n(&info_of(w)->backfilled, __ATOMIC_ACQUIRE) == w->header.last_frame;
+    /* A writer that was killed as it began the log anew may have left the number of the log
+     * before. */
+    return w->header.last_frame == 0 ||
+           __atomic_load_n(&info_of(w)->backfilled, __ATOMIC_ACQUIRE) == w->header.last_frame;
 }
 
 int kiln_wal_has_no_readers(kiln_wal *w, bool *none)
@@ -235,7 +268,7 @@ int kiln_wal_has_no_readers(kiln_wal *w, bool *none)
     return rc == SQLITE_BUSY ? SQLITE_OK : rc;
 }
 
-/* ---- the log ------------------------------------------------------------------------------------------------------- */
+/* ---- the log --------------------------------------------------------------------------------- */
 static int log_write(kiln_wal *w, const void *data, int n, sqlite3_int64 at)
 {
     return w->log->pMethods->xWrite(w->log, data, n, at);
@@ -247,7 +280,8 @@ static int log_write_header(kiln_wal *w)
 {
     unsigned char head[LOG_HEADER];
     uint32_t sum[2] = {0, 0};
-    const int rc = w->log->pMethods->xRead(w->log, head, sizeof head, 0); /* an empty log reads as zeros */
+    /* an empty log reads as zeros */
+    const int rc = w->log->pMethods->xRead(w->log, head, sizeof head, 0);
     if (rc != SQLITE_OK && rc != SQLITE_IOERR_SHORT_READ) return rc;
     const uint32_t restarts = kiln_get_u32_be(head + 12) + 1;
     kiln_put_u32_be(head, LOG_MAGIC);
@@ -261,8 +295,9 @@ static int log_write_header(kiln_wal *w)
     return log_write(w, head, sizeof head, 0);
 }
 
-/* Begins the log anew, with another salt, as SQLite's writers do: all of it is in the database file, and no reader uses it. *done
- * false: a reader does. The header is synced before any frame may follow, or old frames would count behind it. */
+/* Begins the log anew, with another salt, as SQLite's writers do: all of it is in the database
+ * file, and no reader uses it. *done false: a reader does. The header is synced before any frame
+ * may follow, or old frames would count behind it. */
 static int restart(kiln_wal *w, bool *done)
 {
     *done = false;
@@ -294,13 +329,15 @@ int kiln_wal_prepare(kiln_wal *w)
     if (!kiln_wal_is_backfilled(w)) return SQLITE_OK;
     const int rc = restart(w, &restarted);
     if (rc != SQLITE_OK || restarted) return rc;
-    /* A log without frames may lack its header; the reader that has the lock has it for an instant only. */
+    /* A log without frames may lack its header; the reader that has the lock has it for an instant
+     * only. */
     return w->header.last_frame ? SQLITE_OK : SQLITE_BUSY;
 }
 
-/* Writes the frames behind last_frame; the 24 bytes of the first go to `first`, and zeros to their place. */
-static int write_frames(kiln_wal *w, const kiln_wal_page *pages, uint32_t n, uint32_t n_pages, uint32_t sum[2],
-                        unsigned char first[FRAME_HEADER])
+/* Writes the frames behind last_frame; the 24 bytes of the first go to `first`, and zeros to their
+ * place. */
+static int write_frames(kiln_wal *w, const kiln_wal_page *pages, uint32_t n, uint32_t n_pages,
+                        uint32_t sum[2], unsigned char first[FRAME_HEADER])
 {
     static const unsigned char zeros[FRAME_HEADER];
     for (uint32_t i = 0; i < n; i++) {
@@ -320,7 +357,8 @@ static int write_frames(kiln_wal *w, const kiln_wal_page *pages, uint32_t n, uin
     return SQLITE_OK;
 }
 
-int kiln_wal_commit(kiln_wal *w, const kiln_wal_page *pages, uint32_t n, uint32_t n_pages, bool *visible)
+int kiln_wal_commit(kiln_wal *w, const kiln_wal_page *pages, uint32_t n, uint32_t n_pages,
+                    bool *visible)
 {
     const kiln_wal_header before = w->header;
     kiln_wal_header after = before;
@@ -328,7 +366,8 @@ int kiln_wal_commit(kiln_wal *w, const kiln_wal_page *pages, uint32_t n, uint32_
     *visible = false;
     int rc = map_regions(w, region_of(before.last_frame + n) + 1);
     if (rc == SQLITE_OK) rc = write_frames(w, pages, n, n_pages, after.frame_sum, first);
-    for (uint32_t i = 0; i < n && rc == SQLITE_OK; i++) rc = enter(w, before.last_frame + 1 + i, pages[i].page);
+    for (uint32_t i = 0; i < n && rc == SQLITE_OK; i++)
+        rc = enter(w, before.last_frame + 1 + i, pages[i].page);
     if (rc != SQLITE_OK) return rc;
     after.change++;
     after.last_frame += n;
@@ -338,7 +377,8 @@ int kiln_wal_commit(kiln_wal *w, const kiln_wal_page *pages, uint32_t n, uint32_
     write_copy(w, 1, &after);
     barrier(w);
     rc = log_write(w, first, sizeof first, frame_at(before.last_frame + 1));
-    if (rc != SQLITE_OK) return rc; /* the copies stay different: the bytes may be there all the same, as the next one will see */
+    /* the copies stay different: the bytes may be there all the same, as the next one will see */
+    if (rc != SQLITE_OK) return rc;
     write_copy(w, 0, &after);
     barrier(w);
     w->header = after;
@@ -346,7 +386,7 @@ int kiln_wal_commit(kiln_wal *w, const kiln_wal_page *pages, uint32_t n, uint32_
     return log_sync(w);
 }
 
-/* ---- open and close -------------------------------------------------------------------------------------------------- */
+/* ---- open and close -------------------------------------------------------------------------- */
 int kiln_wal_open(kiln_wal *w, sqlite3_vfs *vfs, sqlite3_file *db, const char *log_name)
 {
     *w = (kiln_wal){.db = db};

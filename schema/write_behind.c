@@ -1,10 +1,11 @@
 /* write_behind -- see the header.
  *
- * Problem. The thread that stores blobs spent two thirds of its time in pwrite, one for each page of 64 KiB: the kernel makes pages
- * for the file and copies into them. SQLite's own work waited for that.
- * Layout. A ring of blocks. The caller fills one with writes that are neighbours in the file; full blocks are written from the
- * other end by a thread, each by one call: larger writes make the kernel's part cheaper, because it makes larger folios of the page
- * cache. Without a thread a write is done as it comes: the copy into a block costs more than larger writes gain.
+ * Problem. The thread that stores blobs spent two thirds of its time in pwrite, one for each page
+ * of 64 KiB: the kernel makes pages for the file and copies into them. SQLite's own work waited for
+ * that. Layout. A ring of blocks. The caller fills one with writes that are neighbours in the file;
+ * full blocks are written from the other end by a thread, each by one call: larger writes make the
+ * kernel's part cheaper, because it makes larger folios of the page cache. Without a thread a write
+ * is done as it comes: the copy into a block costs more than larger writes gain.
  *
  *     first            first + n_full
  *     | full | full |  being filled  | empty ...
@@ -48,22 +49,30 @@ typedef struct {
 struct kiln_behind {
     int fd;
     bool threaded, passes;
-    sqlite3_int64 synced_from, synced_to; /* on the disk, still in the page cache; the starter's while it runs */
+    /* on the disk, still in the page cache; the starter's while it runs */
+    sqlite3_int64 synced_from, synced_to;
     side_thread writer,
-        starter;          /* copies; lets the disk begin. Without a starter the writer does that, without a writer the caller */
+        /* copies; lets the disk begin. Without a starter the writer does that, without a writer the
+         * caller */
+        starter;
     pthread_mutex_t lock; /* of what follows, while there is a thread */
     pthread_cond_t written;
     bool end;
     int rc; /* of the first write that failed */
     unsigned first, n_full;
     sqlite3_int64 early_from, early_to; /* written, the disk not asked */
-    block blocks[KILN_BEHIND_BLOCKS];   /* full ones are the writer's, the one being filled the caller's */
+    /* full ones are the writer's, the one being filled the caller's */
+    block blocks[KILN_BEHIND_BLOCKS];
 };
 
-/* ---- writing ------------------------------------------------------------------------------------------------------------- */
-static bool is_early_due(const kiln_behind *b) { return b->early_to - b->early_from >= EARLY_BYTES; }
+/* ---- writing --------------------------------------------------------------------------------- */
+static bool is_early_due(const kiln_behind *b)
+{
+    return b->early_to - b->early_from >= EARLY_BYTES;
+}
 
-/* Notes what was written since the disk was asked the last time. The caller has the lock, if there is a thread. */
+/* Notes what was written since the disk was asked the last time. The caller has the lock, if there
+ * is a thread. */
 static void note_written(kiln_behind *b, sqlite3_int64 at, size_t n)
 {
     if (b->early_from == b->early_to) b->early_from = b->early_to = at;
@@ -71,8 +80,8 @@ static void note_written(kiln_behind *b, sqlite3_int64 at, size_t n)
     if (at + (sqlite3_int64)n > b->early_to) b->early_to = at + (sqlite3_int64)n;
 }
 
-/* Lets the disk begin with it, so that the sync has little left to wait for. A hint: what becomes of it does not matter. Gives the
- * lock away meanwhile; threaded: there is one. */
+/* Lets the disk begin with it, so that the sync has little left to wait for. A hint: what becomes
+ * of it does not matter. Gives the lock away meanwhile; threaded: there is one. */
 static void start_disk(kiln_behind *b, bool threaded)
 {
     const sqlite3_int64 from = b->early_from, to = b->early_to;
@@ -86,7 +95,8 @@ static void start_disk(kiln_behind *b, bool threaded)
 static void leave_cache(kiln_behind *b)
 {
     if (b->synced_from < b->synced_to)
-        (void)posix_fadvise(b->fd, b->synced_from, b->synced_to - b->synced_from, POSIX_FADV_DONTNEED);
+        (void)posix_fadvise(b->fd, b->synced_from, b->synced_to - b->synced_from,
+                            POSIX_FADV_DONTNEED);
     b->synced_from = b->synced_to = 0;
 }
 
@@ -160,20 +170,23 @@ static void start_threads(kiln_behind *b)
     sigset_t all, before;
     (void)sigfillset(&all);
     b->end = false;
-    if (pthread_sigmask(SIG_SETMASK, &all, &before) != 0) return; /* signals are for the thread that waits for them */
+    /* signals are for the thread that waits for them */
+    if (pthread_sigmask(SIG_SETMASK, &all, &before) != 0) return;
     b->writer.runs = pthread_create(&b->writer.id, NULL, write_full_blocks, b) == 0;
-    b->starter.runs = b->writer.runs && pthread_create(&b->starter.id, NULL, start_disk_early, b) == 0;
+    b->starter.runs =
+        b->writer.runs && pthread_create(&b->starter.id, NULL, start_disk_early, b) == 0;
     (void)pthread_sigmask(SIG_SETMASK, &before, NULL);
 }
 
-/* ---- the caller's side ---------------------------------------------------------------------------------------------------- */
+/* ---- the caller's side ----------------------------------------------------------------------- */
 /* The block being filled is full, or what comes is not its neighbour. */
 static void hand_over(kiln_behind *b)
 {
     (void)pthread_mutex_lock(&b->lock);
     b->n_full++;
     (void)pthread_cond_signal(&b->writer.wake);
-    while (b->n_full == KILN_BEHIND_BLOCKS) (void)pthread_cond_wait(&b->written, &b->lock); /* one is left to fill */
+    /* one is left to fill */
+    while (b->n_full == KILN_BEHIND_BLOCKS) (void)pthread_cond_wait(&b->written, &b->lock);
     (void)pthread_mutex_unlock(&b->lock);
 }
 
@@ -215,7 +228,9 @@ int kiln_behind_write(kiln_behind *b, const void *data, size_t n, sqlite3_int64 
         hand_over(b);
         w = open_block(b);
     }
-    if (!w->data && kiln_alloc_unset((void **)&w->data, KILN_BEHIND_BLOCK, 1, "a block", NULL) != KILN_OK) return SQLITE_NOMEM;
+    if (!w->data &&
+        kiln_alloc_unset((void **)&w->data, KILN_BEHIND_BLOCK, 1, "a block", NULL) != KILN_OK)
+        return SQLITE_NOMEM;
     if (w->n == 0) w->at = at;
     memcpy(w->data + w->n, data, n);
     w->n += n;
@@ -236,7 +251,8 @@ int kiln_behind_wait(kiln_behind *b)
 
 static void end_thread(side_thread *t)
 {
-    if (t->runs) (void)pthread_join(t->id, NULL); /* cannot fail: it was created, and is joined once */
+    /* cannot fail: it was created, and is joined once */
+    if (t->runs) (void)pthread_join(t->id, NULL);
     t->runs = false;
 }
 

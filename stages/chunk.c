@@ -1,8 +1,10 @@
-/* kiln-chunk -- cuts a layer of Gaussians into spatial chunks: the layer `baked` that tables, renders and exports read.
+/* kiln-chunk -- cuts a layer of Gaussians into spatial chunks: the layer `baked` that tables,
+ * renders and exports read.
  *
- * One unit plans (it needs the order of all rows), a unit for each block sums up what its rows give to each chunk, then each chunk
- * is a unit of its own, keyed by the rows that it takes and what they hold. So a chunk of which nothing has changed is not made
- * again, and neither is anything made from it. */
+ * One unit plans (it needs the order of all rows), a unit for each block sums up what its rows give
+ * to each chunk, then each chunk is a unit of its own, keyed by the rows that it takes and what
+ * they hold. So a chunk of which nothing has changed is not made again, and neither is anything
+ * made from it. */
 #include "base/count.h"
 #include "base/log.h"
 #include "base/memory.h"
@@ -26,12 +28,15 @@ static struct {
 } o;
 
 static const kiln_opt options[] = {
-    KILN_OPTION_ENUM("layer", &o.layer, "LAYER", kiln_block_layer_names + 1, "what to cut", .def = "pruned",
-                     .brief = "what to cut: source, initial or pruned", .flags = KILN_KEYED),
-    KILN_OPTION_NUMBER("max", &o.max, "N", "split a cell with more Gaussians than this", .def = "65536", .range = "1..65536",
-                       .flags = KILN_KEYED),
-    KILN_OPTION_NUMBER("min", &o.min, "N", "join cells with fewer Gaussians than this; 0: a quarter of --max, 1: join none",
-                       .def = "0", .range = "0..65536", .flags = KILN_KEYED),
+    KILN_OPTION_ENUM("layer", &o.layer, "LAYER", kiln_block_layer_names + 1, "what to cut",
+                     .def = "pruned", .brief = "what to cut: source, initial or pruned",
+                     .flags = KILN_KEYED),
+    KILN_OPTION_NUMBER("max", &o.max, "N", "split a cell with more Gaussians than this",
+                       .def = "65536", .range = "1..65536", .flags = KILN_KEYED),
+    KILN_OPTION_NUMBER(
+        "min", &o.min, "N",
+        "join cells with fewer Gaussians than this; 0: a quarter of --max, 1: join none",
+        .def = "0", .range = "0..65536", .flags = KILN_KEYED),
     KILN_OPTION_END,
 };
 
@@ -68,20 +73,26 @@ static void cutting_release(cutting *k)
     kiln_layer_free(k->input);
 }
 
-/* ---- what is cut -------------------------------------------------------------------------------------------------------- */
-static kiln_layer_kind chosen_kind(void) { return kiln_layer_kind_chosen(kiln_block_layer_names, o.layer); }
+/* ---- what is cut ----------------------------------------------------------------------------- */
+static kiln_layer_kind chosen_kind(void)
+{
+    return kiln_layer_kind_chosen(kiln_block_layer_names, o.layer);
+}
 
 static kiln_status need_input(kiln_run *r, kiln_error *err)
 {
     kiln_stage_row prune;
     kiln_manifest *m = kiln_run_manifest(r);
     KILN_TRY(kiln_run_need(r, "import", err));
-    if (chosen_kind() == KILN_LAYER_source) return kiln_run_need(r, "knn", err); /* for the spacing */
-    if (chosen_kind() != KILN_LAYER_pruned) return kiln_run_need(r, kiln_layer_kinds[chosen_kind()].stage, err);
+    /* for the spacing */
+    if (chosen_kind() == KILN_LAYER_source) return kiln_run_need(r, "knn", err);
+    if (chosen_kind() != KILN_LAYER_pruned)
+        return kiln_run_need(r, kiln_layer_kinds[chosen_kind()].stage, err);
     KILN_TRY(kiln_stage_get(m, "prune", &prune, err));
     if (prune.state == KILN_STAGE_MISSING && !kiln_opt_given(&cli, "layer"))
         return kiln_fail(err, KILN_E_STALE,
-                         "prune has not run for '%s'; run kiln-prune '%s' first, or choose the layer to cut with --layer",
+                         "prune has not run for '%s'; run kiln-prune '%s' first, or choose the "
+                         "layer to cut with --layer",
                          kiln_manifest_path(m), kiln_manifest_path(m));
     return kiln_run_need(r, "prune", err);
 }
@@ -90,10 +101,14 @@ static kiln_status need_input(kiln_run *r, kiln_error *err)
 static kiln_status check_kind(const kiln_manifest *m, const kiln_scene *scene, kiln_error *err)
 {
     if (chosen_kind() == KILN_LAYER_initial && scene->kind == KILN_SCENE_SPLATS)
-        return kiln_fail(err, KILN_E_INPUT, "'%s' was imported with Gaussians, so it has no layer 'initial'; use --layer source",
-                         kiln_manifest_path(m));
+        return kiln_fail(
+            err, KILN_E_INPUT,
+            "'%s' was imported with Gaussians, so it has no layer 'initial'; use --layer source",
+            kiln_manifest_path(m));
     if (chosen_kind() == KILN_LAYER_source && scene->kind != KILN_SCENE_SPLATS)
-        return kiln_fail(err, KILN_E_INPUT, "the source of '%s' has no Gaussians; use --layer initial", kiln_manifest_path(m));
+        return kiln_fail(err, KILN_E_INPUT,
+                         "the source of '%s' has no Gaussians; use --layer initial",
+                         kiln_manifest_path(m));
     return KILN_OK;
 }
 
@@ -103,9 +118,11 @@ static kiln_status open_chunk_input(kiln_run *r, cutting *k, kiln_error *err)
     KILN_TRY(kiln_scene_get(m, &k->scene, err));
     KILN_TRY(check_kind(m, &k->scene, err));
     KILN_TRY(kiln_layer_current(m, chosen_kind(), &k->input, err));
-    if (chosen_kind() == KILN_LAYER_source) KILN_TRY(kiln_layer_current(m, KILN_LAYER_spacing, &k->spacing, err));
+    if (chosen_kind() == KILN_LAYER_source)
+        KILN_TRY(kiln_layer_current(m, KILN_LAYER_spacing, &k->spacing, err));
     if (k->input->count && !k->scene.has_root)
-        return kiln_fail(err, KILN_E_IO, "'%s' has no root cube; import the scene again", kiln_manifest_path(m));
+        return kiln_fail(err, KILN_E_IO, "'%s' has no root cube; import the scene again",
+                         kiln_manifest_path(m));
     return KILN_OK;
 }
 
@@ -119,8 +136,9 @@ static kiln_hash key_chunk_input(kiln_run *r, const cutting *k)
     return kiln_key_end(h);
 }
 
-/* ---- the plan ----------------------------------------------------------------------------------------------------------- */
-/* The plan is read from the manifest, which may say anything: its chunks must follow each other and cover all rows. */
+/* ---- the plan -------------------------------------------------------------------------------- */
+/* The plan is read from the manifest, which may say anything: its chunks must follow each other and
+ * cover all rows. */
 static kiln_status check_plan(const cutting *k, uint64_t bytes, kiln_error *err)
 {
     uint64_t row = 0;
@@ -129,13 +147,15 @@ static kiln_status check_plan(const cutting *k, uint64_t bytes, kiln_error *err)
     for (uint64_t i = 0; i < k->n_chunks; i++) {
         const kiln_planned_chunk *c = &k->chunks[i];
         if (!kiln_planned_chunk_is_sound(c, row, o.max))
-            return kiln_fail(err, KILN_E_IO, "chunk %llu of the plan does not begin at row %llu, or has no name",
+            return kiln_fail(err, KILN_E_IO,
+                             "chunk %llu of the plan does not begin at row %llu, or has no name",
                              (unsigned long long)i, (unsigned long long)row);
         row = c->cells.end;
     }
-    return row == k->input->count ? KILN_OK
-                                  : kiln_fail(err, KILN_E_IO, "the plan ends at row %llu of %llu", (unsigned long long)row,
-                                              (unsigned long long)k->input->count);
+    return row == k->input->count
+               ? KILN_OK
+               : kiln_fail(err, KILN_E_IO, "the plan ends at row %llu of %llu",
+                           (unsigned long long)row, (unsigned long long)k->input->count);
 }
 
 static kiln_status read_plan(kiln_run *r, cutting *k, kiln_error *err)
@@ -161,12 +181,14 @@ static kiln_status plan_chunk_cells(kiln_run *r, cutting *k, kiln_error *err)
     if (k->spacing) u->spacing = k->spacing->digest;
     KILN_KEY_LISTS(kiln_chunk_unit, 320);
     kiln_hasher *h = kiln_run_key_bare(r, "plan of cells");
-    kiln_key_text(h, "blocks", "none"); /* plans of earlier versions say which blocks a chunk reads, and have another key */
+    /* plans of earlier versions say which blocks a chunk reads, and have another key */
+    kiln_key_text(h, "blocks", "none");
     kiln_key_u64(h, "max", u->max);
     kiln_key_u64(h, "min", u->min);
     kiln_key_bytes(h, "root_centre", u->root_centre, sizeof u->root_centre);
     kiln_key_f64(h, "root_half", u->root_half);
-    for (uint32_t i = 0; i < k->input->n_chunks; i++) kiln_key_plane(h, &k->input->chunks[i], "means");
+    for (uint32_t i = 0; i < k->input->n_chunks; i++)
+        kiln_key_plane(h, &k->input->chunks[i], "means");
     u->plan = kiln_key_end(h);
     k->plan = (kiln_unit){.name = "plan",
                           .key = u->plan,
@@ -177,13 +199,14 @@ static kiln_status plan_chunk_cells(kiln_run *r, cutting *k, kiln_error *err)
                           .ram_thread = kiln_chunk_plan_ram_thread()};
     KILN_TRY(kiln_chunk_spill_make(r, k->input, k->spacing, u, &k->spill, err));
     KILN_TRY(kiln_chunk_due(r, &k->plan, 1, &due, err));
-    const bool plans = u->use == KILN_SCRATCH_OWN || u->use == KILN_SCRATCH_PLAN; /* else a plan that is due is refused below */
+    /* else a plan that is due is refused below */
+    const bool plans = u->use == KILN_SCRATCH_OWN || u->use == KILN_SCRATCH_PLAN;
     if (due && plans) KILN_TRY(kiln_chunk_spill_order(r, &k->spill, err));
     KILN_TRY(kiln_run_units(r, "planning chunks", &k->plan, 1, err));
     return read_plan(r, k, err);
 }
 
-/* ---- the chunks --------------------------------------------------------------------------------------------------------- */
+/* ---- the chunks ------------------------------------------------------------------------------ */
 static kiln_status key_blocks(cutting *k, kiln_error *err)
 {
     KILN_TRY(KILN_ALLOC(&k->block_keys, k->input->n_chunks, "the keys of the blocks", err));
@@ -194,7 +217,8 @@ static kiln_status key_blocks(cutting *k, kiln_error *err)
             kiln_key_text(h, "type", kiln_type_name(block->planes[p].type));
             kiln_key_plane(h, block, block->planes[p].name);
         }
-        if (k->spacing && i < k->spacing->n_chunks) kiln_key_plane(h, &k->spacing->chunks[i], "spacing2");
+        if (k->spacing && i < k->spacing->n_chunks)
+            kiln_key_plane(h, &k->spacing->chunks[i], "spacing2");
         k->block_keys[i] = kiln_hasher_end(h);
     }
     return KILN_OK;
@@ -214,7 +238,8 @@ static kiln_hash key_planes(const cutting *k)
     return kiln_hasher_end(h);
 }
 
-static kiln_hash chunk_key(kiln_run *r, kiln_hash planes, const kiln_planned_chunk *c, const kiln_row_sum *content)
+static kiln_hash chunk_key(kiln_run *r, kiln_hash planes, const kiln_planned_chunk *c,
+                           const kiln_row_sum *content)
 {
     kiln_hasher *h = kiln_run_key_bare(r, "chunk");
     kiln_key_hash(h, "rows", c->rows);
@@ -229,8 +254,10 @@ static kiln_status key_chunks(kiln_run *r, cutting *k, kiln_error *err)
     const kiln_hash planes = key_planes(k);
     kiln_row_sum *content;
     KILN_TRY(KILN_ALLOC(&content, k->n_chunks, "the contents of the chunks", err));
-    const kiln_status st = kiln_chunk_contents(r, &k->spill, k->block_keys, k->n_chunks, content, err);
-    for (uint64_t i = 0; st == KILN_OK && i < k->n_chunks; i++) k->units[i].key = chunk_key(r, planes, &k->chunks[i], &content[i]);
+    const kiln_status st =
+        kiln_chunk_contents(r, &k->spill, k->block_keys, k->n_chunks, content, err);
+    for (uint64_t i = 0; st == KILN_OK && i < k->n_chunks; i++)
+        k->units[i].key = chunk_key(r, planes, &k->chunks[i], &content[i]);
     free(content);
     return st;
 }
@@ -267,7 +294,8 @@ static kiln_status prepare_chunks(kiln_run *r, cutting *k, kiln_error *err)
     KILN_TRY(kiln_chunk_due(r, k->units, k->n_chunks, &due, err));
     KILN_TRY(kiln_chunk_spill_decide(&k->spill, k->n_chunks, due, err));
     if (!due) return KILN_OK;
-    if (k->plan_payload.use == KILN_SCRATCH_MEND && !kiln_run_is_planned(r, list_name, k->units, k->n_chunks))
+    if (k->plan_payload.use == KILN_SCRATCH_MEND &&
+        !kiln_run_is_planned(r, list_name, k->units, k->n_chunks))
         return KILN_OK; /* the list is refused */
     KILN_TRY(kiln_chunk_spill_order(r, &k->spill, err));
     return kiln_chunk_spill_scatter(&k->spill, k->n_chunks, err);
@@ -291,8 +319,9 @@ static kiln_status make_chunks(kiln_run *r, cutting *k, kiln_error *err)
     return KILN_OK;
 }
 
-/* ---- the layer ---------------------------------------------------------------------------------------------------------- */
-static kiln_status fill_chunk(kiln_run *r, const cutting *k, uint64_t i, const kiln_chunk *model, kiln_chunk *c, kiln_error *err)
+/* ---- the layer ------------------------------------------------------------------------------- */
+static kiln_status fill_chunk(kiln_run *r, const cutting *k, uint64_t i, const kiln_chunk *model,
+                              kiln_chunk *c, kiln_error *err)
 {
     const kiln_planned_chunk *plan = &k->chunks[i];
     const kiln_unit *u = &k->units[i];
@@ -303,9 +332,12 @@ static kiln_status fill_chunk(kiln_run *r, const cutting *k, uint64_t i, const k
     c->hilbert_hi = plan->hilbert_hi;
     for (uint32_t p = 0; p < model->n_planes; p++) {
         const kiln_plane *plane = &model->planes[p];
-        KILN_TRY(kiln_chunk_add_output(c, &u->result, plane->name, plane->name, plane->type, plane->components, err));
+        KILN_TRY(kiln_chunk_add_output(c, &u->result, plane->name, plane->name, plane->type,
+                                       plane->components, err));
     }
-    if (k->spacing) KILN_TRY(kiln_chunk_add_output(c, &u->result, "spacing2", "spacing2", KILN_TYPE_F32, 1, err));
+    if (k->spacing)
+        KILN_TRY(
+            kiln_chunk_add_output(c, &u->result, "spacing2", "spacing2", KILN_TYPE_F32, 1, err));
     return kiln_chunk_read_bounds(r, u, c, err);
 }
 
@@ -315,12 +347,14 @@ static kiln_status put_layer(kiln_run *r, kiln_manifest *m, void *context, kiln_
     kiln_layer *l = NULL;
     kiln_status st = KILN_OK;
     kiln_chunk *next;
-    KILN_GO(kiln_layer_new(KILN_LAYER_baked, k->input->sh_degree, (uint32_t)(k->n_chunks - k->n_missing), &l, err));
+    KILN_GO(kiln_layer_new(KILN_LAYER_baked, k->input->sh_degree,
+                           (uint32_t)(k->n_chunks - k->n_missing), &l, err));
     l->count = k->input->count - k->rows_missing;
     next = l->chunks;
     for (uint64_t i = 0; i < k->n_chunks; i++) {
         if (k->units[i].quarantined) continue;
-        st = kiln_unit_refuse(r, &k->units[i], fill_chunk(r, k, i, kiln_layer_model(k->input), next++, err), err);
+        st = kiln_unit_refuse(r, &k->units[i],
+                              fill_chunk(r, k, i, kiln_layer_model(k->input), next++, err), err);
         KILN_GO(kiln_unit_pass(r, &k->units[i], st));
         kiln_unit_result_release(&k->units[i].result); /* its row of the layer takes as much */
     }
@@ -333,7 +367,7 @@ done:
     return st;
 }
 
-/* ---- report ------------------------------------------------------------------------------------------------------------- */
+/* ---- report ---------------------------------------------------------------------------------- */
 static int by_size(const void *a, const void *b)
 {
     uint64_t x = *(const uint64_t *)a, y = *(const uint64_t *)b;
@@ -350,15 +384,18 @@ static kiln_status report_chunks(kiln_run *r, const cutting *k, kiln_error *err)
         if (k->chunks[i].cells.depth > deepest) deepest = k->chunks[i].cells.depth;
     }
     if (n) qsort(sizes, n, sizeof *sizes, by_size);
-    uint64_t least = n ? sizes[0] : 0, median = n ? sizes[(n - 1) / 2] : 0, most = n ? sizes[n - 1] : 0;
+    uint64_t least = n ? sizes[0] : 0, median = n ? sizes[(n - 1) / 2] : 0,
+             most = n ? sizes[n - 1] : 0;
     free(sizes);
     json_t *out = kiln_run_report(r);
-    json_t *all = json_pack("{s:s, s:I, s:I, s:i, s:{s:I, s:I, s:I}}", "layer", k->input->kind, "gaussians",
-                            (json_int_t)k->input->count, "chunks", (json_int_t)n, "levels", (int)deepest, "rows_per_chunk", "min",
-                            (json_int_t)least, "median", (json_int_t)median, "max", (json_int_t)most);
+    json_t *all = json_pack("{s:s, s:I, s:I, s:i, s:{s:I, s:I, s:I}}", "layer", k->input->kind,
+                            "gaussians", (json_int_t)k->input->count, "chunks", (json_int_t)n,
+                            "levels", (int)deepest, "rows_per_chunk", "min", (json_int_t)least,
+                            "median", (json_int_t)median, "max", (json_int_t)most);
     if (all && k->n_missing &&
         (json_object_set_new(all, "missing_chunks", json_integer((json_int_t)k->n_missing)) != 0 ||
-         json_object_set_new(all, "missing_gaussians", json_integer((json_int_t)k->rows_missing)) != 0)) {
+         json_object_set_new(all, "missing_gaussians", json_integer((json_int_t)k->rows_missing)) !=
+             0)) {
         json_decref(all);
         all = NULL;
     }
@@ -366,16 +403,18 @@ static kiln_status report_chunks(kiln_run *r, const cutting *k, kiln_error *err)
     json_decref(all);
     if (bad) return kiln_fail(err, KILN_E_NOMEM, "cannot write the report");
     if (kiln_run_prints(r)) {
-        kiln_print_part("%s in %s", KILN_COUNT(k->input->count, "Gaussian"), KILN_COUNT(n, "chunk"));
+        kiln_print_part("%s in %s", KILN_COUNT(k->input->count, "Gaussian"),
+                        KILN_COUNT(n, "chunk"));
         if (n > 1)
-            kiln_print_part(" of %llu to %llu (median %llu)", (unsigned long long)least, (unsigned long long)most,
-                            (unsigned long long)median);
+            kiln_print_part(" of %llu to %llu (median %llu)", (unsigned long long)least,
+                            (unsigned long long)most, (unsigned long long)median);
         kiln_print_gap();
     }
-    if (kiln_run_prints_all(r, false)) kiln_print("layer '%s', %s", k->input->kind, KILN_COUNT(deepest, "octree level"));
+    if (kiln_run_prints_all(r, false))
+        kiln_print("layer '%s', %s", k->input->kind, KILN_COUNT(deepest, "octree level"));
     if (k->n_missing)
-        kiln_warn("%llu of the chunks, %s, could not be made and are missing from the layer", (unsigned long long)k->n_missing,
-                  KILN_COUNT(k->rows_missing, "Gaussian"));
+        kiln_warn("%llu of the chunks, %s, could not be made and are missing from the layer",
+                  (unsigned long long)k->n_missing, KILN_COUNT(k->rows_missing, "Gaussian"));
     return KILN_OK;
 }
 
@@ -384,10 +423,12 @@ static kiln_status check_chunk(kiln_run *r, kiln_error *err)
     kiln_scene *scene;
     kiln_error none; /* a bake without a scene: import has not run */
     kiln_manifest *m = kiln_run_manifest(r);
-    if (o.min > o.max) return kiln_fail(err, KILN_E_USAGE, "--min %u is above --max %u", o.min, o.max);
+    if (o.min > o.max)
+        return kiln_fail(err, KILN_E_USAGE, "--min %u is above --max %u", o.min, o.max);
     if (!m || chosen_kind() == KILN_LAYER_pruned) return KILN_OK;
     KILN_TRY(KILN_ALLOC(&scene, 1, "a scene", err));
-    const kiln_status st = kiln_scene_get(m, scene, &none) == KILN_OK ? check_kind(m, scene, err) : KILN_OK;
+    const kiln_status st =
+        kiln_scene_get(m, scene, &none) == KILN_OK ? check_kind(m, scene, err) : KILN_OK;
     free(scene);
     return st;
 }
@@ -420,7 +461,8 @@ static kiln_status run_chunk(kiln_run *r, kiln_error *err)
 const kiln_stage_program kiln_stage_chunk = {.name = "chunk",
                                              .cli = &cli,
                                              .open = KILN_OPEN_WRITE,
-                                             .flags = KILN_PROGRAM_SERIAL | KILN_PROGRAM_PACKS | KILN_PROGRAM_ROUNDS,
+                                             .flags = KILN_PROGRAM_SERIAL | KILN_PROGRAM_PACKS |
+                                                      KILN_PROGRAM_ROUNDS,
                                              .check = check_chunk,
                                              .run = run_chunk,
                                              .unit = kiln_chunk_compute};

@@ -1,8 +1,9 @@
 /* kiln-export -- writes the bake, or a part of it, for other renderers.
  *
- * A file is made beside its place and renamed when it is whole. With its default place it is kept like any output: the next run
- * looks whether it still lies there as it was written (size, time, inode) and has nothing to do. Each format is a unit of its own:
- * one that is added to the list is written, and those that are there stay. With -o files are written once and nothing is
+ * A file is made beside its place and renamed when it is whole. With its default place it is kept
+ * like any output: the next run looks whether it still lies there as it was written (size, time,
+ * inode) and has nothing to do. Each format is a unit of its own: one that is added to the list is
+ * written, and those that are there stay. With -o files are written once and nothing is
  * remembered. */
 #include "base/file.h"
 #include "base/log.h"
@@ -34,39 +35,46 @@
 /* One format. */
 typedef struct {
     kiln_export_target to;
-    kiln_hash record; /* of the unit that remembers the written file: of all that decides what is in it */
-    bool unchanged;   /* it lies there as this export wrote it */
-    bool intact;      /* so it need not be written */
-    bool levels;      /* it gets the levels of e.bakes[0] */
+    /* of the unit that remembers the written file: of all that decides what is in it */
+    kiln_hash record;
+    bool unchanged; /* it lies there as this export wrote it */
+    bool intact;    /* so it need not be written */
+    bool levels;    /* it gets the levels of e.bakes[0] */
 } file;
 
 typedef struct {
     kiln_export e;
-    kiln_cut_bakes *cut;     /* what --level, --count and --percent choose from; NULL: they are not given */
+    /* what --level, --count and --percent choose from; NULL: they are not given */
+    kiln_cut_bakes *cut;
     int made;                /* kiln_export.made_path; -1: there is none */
     kiln_export_views views; /* read where a format asks for them */
     file *files;             /* [n_files] */
     uint32_t n_files;
 } job;
 
-/* ---- what is chosen ---------------------------------------------------------------------------------------------------------- */
+/* ---- what is chosen -------------------------------------------------------------------------- */
 
-static kiln_status list_formats(const kiln_writer *list[KILN_WRITERS_MAX], uint32_t *n, kiln_error *err)
+static kiln_status list_formats(const kiln_writer *list[KILN_WRITERS_MAX], uint32_t *n,
+                                kiln_error *err)
 {
     const bool given = kiln_opt_given(&kiln_export_cli, "format");
-    const bool to_folder = kiln_export_given.output && kiln_export_given.output[0] &&
-                           (!kiln_path_base(kiln_export_given.output)[0] || kiln_is_dir(kiln_export_given.output));
+    const bool to_folder =
+        kiln_export_given.output && kiln_export_given.output[0] &&
+        (!kiln_path_base(kiln_export_given.output)[0] || kiln_is_dir(kiln_export_given.output));
     KILN_TRY(kiln_writers_parse(kiln_export_given.format, list, n, err));
     if (kiln_export_given.output && strcmp(kiln_export_given.output, "-") == 0)
         return kiln_fail(err, KILN_E_USAGE,
-                         "-o takes a file or a folder, not '-'; kiln convert IN - writes a scene's file to standard output");
+                         "-o takes a file or a folder, not '-'; kiln convert IN - writes a scene's "
+                         "file to standard output");
     if (kiln_export_given.output && !to_folder) {
         if (*n > 1 && (given || !kiln_path_has_suffix(kiln_export_given.output)))
-            return kiln_fail(
-                err, KILN_E_USAGE,
-                "-o '%s' is one file, but there are several formats (%s); give a folder, such as '%s/', or name one of them",
-                kiln_export_given.output, kiln_export_given.format, kiln_export_given.output);
-        KILN_TRY(kiln_writer_for(kiln_export_given.output, list[0], given, KILN_ASKS_EXPORT, &list[0], err));
+            return kiln_fail(err, KILN_E_USAGE,
+                             "-o '%s' is one file, but there are several formats (%s); give a "
+                             "folder, such as '%s/', or name one of them",
+                             kiln_export_given.output, kiln_export_given.format,
+                             kiln_export_given.output);
+        KILN_TRY(kiln_writer_for(kiln_export_given.output, list[0], given, KILN_ASKS_EXPORT,
+                                 &list[0], err));
         *n = 1;
     }
     return kiln_export_spz_version(list, n, err);
@@ -86,7 +94,9 @@ static kiln_status check_bakes(const job *j, const char *target, kiln_error *err
 {
     for (uint32_t i = 1; i < j->e.n_bakes; i++)
         if (kiln_manifest_owns(j->e.bakes[i].path, target))
-            return kiln_fail(err, KILN_E_USAGE, "'%s' is one of the exported bakes; choose another place with -o", target);
+            return kiln_fail(err, KILN_E_USAGE,
+                             "'%s' is one of the exported bakes; choose another place with -o",
+                             target);
     return KILN_OK;
 }
 
@@ -108,18 +118,23 @@ static kiln_status choose_target(kiln_run *r, const job *j, file *f, kiln_error 
     const bool one_file = f->to.writer->functions->place == KILN_PLACE_FILE;
     if (kiln_export_given.output) {
         const bool to_folder =
-            kiln_export_given.output[0] && (!kiln_path_base(kiln_export_given.output)[0] || kiln_is_dir(kiln_export_given.output));
+            kiln_export_given.output[0] &&
+            (!kiln_path_base(kiln_export_given.output)[0] || kiln_is_dir(kiln_export_given.output));
         if (to_folder && (one_file || j->n_files > 1))
-            KILN_TRY(kiln_path_join(f->to.path, sizeof f->to.path, kiln_export_given.output, f->to.writer->default_name, err));
+            KILN_TRY(kiln_path_join(f->to.path, sizeof f->to.path, kiln_export_given.output,
+                                    f->to.writer->default_name, err));
         else
             (void)snprintf(f->to.path, sizeof f->to.path, "%s", kiln_export_given.output);
-        for (size_t n = strlen(f->to.path); n > 1 && f->to.path[n - 1] == '/';) f->to.path[--n] = '\0';
+        for (size_t n = strlen(f->to.path); n > 1 && f->to.path[n - 1] == '/';)
+            f->to.path[--n] = '\0';
         if (f->to.writer->functions->place == KILN_PLACE_FOLDER && kiln_is_dir(f->to.path))
             KILN_TRY(resolve_folder(f->to.path, err));
     } else {
-        (void)snprintf(folder, sizeof folder, "%.*s", (int)(kiln_path_base(manifest) - manifest), manifest);
+        (void)snprintf(folder, sizeof folder, "%.*s", (int)(kiln_path_base(manifest) - manifest),
+                       manifest);
         (void)snprintf(name, sizeof name, "export/%s", f->to.writer->default_name);
-        KILN_TRY(kiln_path_inside(f->to.path, sizeof f->to.path, folder[0] ? folder : ".", name, "-o", err));
+        KILN_TRY(kiln_path_inside(f->to.path, sizeof f->to.path, folder[0] ? folder : ".", name,
+                                  "-o", err));
         kiln_export_target_name(&f->to);
     }
     return check_bakes(j, f->to.path, err);
@@ -132,8 +147,8 @@ static const kiln_opt *option_named(const char *name)
     return row;
 }
 
-/* --geo where no format takes it. Given now, it would be lost without the user seeing it; a stored one belongs to the tileset that
- * was written before, and is no reason to refuse a PLY. */
+/* --geo where no format takes it. Given now, it would be lost without the user seeing it; a stored
+ * one belongs to the tileset that was written before, and is no reason to refuse a PLY. */
 static kiln_status check_place(const kiln_writer *const list[], uint32_t n, kiln_error *err)
 {
     bool used = strcmp(kiln_export_given.geo, "none") == 0;
@@ -141,24 +156,29 @@ static kiln_status check_place(const kiln_writer *const list[], uint32_t n, kiln
     if (used) return KILN_OK;
     if (kiln_opt_given(&kiln_export_cli, "geo"))
         return kiln_fail(err, KILN_E_USAGE,
-                         "--geo only applies to the format 3dtiles, but --format is %s; add 3dtiles to it, or leave out --geo",
+                         "--geo only applies to the format 3dtiles, but --format is %s; add "
+                         "3dtiles to it, or leave out --geo",
                          n > 1 ? kiln_export_given.format : list[0]->name);
-    kiln_warn("the stored --geo has no effect, because 3dtiles is not written; --geo none removes it");
+    kiln_warn(
+        "the stored --geo has no effect, because 3dtiles is not written; --geo none removes it");
     return KILN_OK;
 }
 
 static kiln_status choose_rows(kiln_run *r, job *j, kiln_error *err)
 {
-    const kiln_layer_kind kind = kiln_layer_kind_chosen(kiln_drawable_names, kiln_export_given.layer);
-    if (kiln_opt_given(&kiln_export_cli, "add")) KILN_TRY(kiln_export_absolute(option_named("add"), err));
+    const kiln_layer_kind kind =
+        kiln_layer_kind_chosen(kiln_drawable_names, kiln_export_given.layer);
+    if (kiln_opt_given(&kiln_export_cli, "add"))
+        KILN_TRY(kiln_export_absolute(option_named("add"), err));
     KILN_TRY(kiln_export_wishes(&j->e, err));
-    KILN_TRY(kiln_export_bakes_open(r, kiln_export_given.add, kind, &j->e.bakes, &j->e.n_bakes, err));
+    KILN_TRY(
+        kiln_export_bakes_open(r, kiln_export_given.add, kind, &j->e.bakes, &j->e.n_bakes, err));
     KILN_TRY(kiln_export_choose(&j->e, kiln_export_given.chunks, err));
     if (j->e.n_chunks) return KILN_OK;
     return kiln_export_fail_empty(&j->e, err);
 }
 
-/* ---- the written file ------------------------------------------------------------------------------------------------------- */
+/* ---- the written file ------------------------------------------------------------------------ */
 
 /* What a writer reads of the bake. */
 static void key_inputs(kiln_hasher *h, const job *j)
@@ -206,7 +226,8 @@ static bool chooses_format(const kiln_opt *row)
     return row->where == &kiln_export_given.format || row->where == &kiln_export_given.spz_version;
 }
 
-/* What a file looked like when we had written it: the counters of a unit without outputs. The other formats do not count. */
+/* What a file looked like when we had written it: the counters of a unit without outputs. The other
+ * formats do not count. */
 static kiln_status record_key(kiln_run *r, const job *j, file *f, kiln_error *err)
 {
     const kiln_writer *w = f->to.writer;
@@ -216,7 +237,8 @@ static kiln_status record_key(kiln_run *r, const job *j, file *f, kiln_error *er
     for (const kiln_opt *row = kiln_export_cli.options; row->name; row++) {
         if (!(row->flags & KILN_KEYED) || chooses_format(row)) continue;
         (void)kiln_opt_text(row, text, sizeof text);
-        if (row->flags & KILN_LATER && strcmp(text, row->def ? row->def : "") == 0) continue; /* files written before are known */
+        /* files written before are known */
+        if (row->flags & KILN_LATER && strcmp(text, row->def ? row->def : "") == 0) continue;
         kiln_key_text(h, row->name, text);
     }
     key_inputs(h, j);
@@ -233,8 +255,9 @@ static kiln_status describe_file(const file *f, char out[256], kiln_error *err)
     kiln_file_info info;
     KILN_TRY(kiln_export_target_last(&f->to, path, err));
     KILN_TRY(kiln_file_stat(path, &info, err));
-    (void)snprintf(out, 256, "{\"size\":%llu,\"mtime_ns\":%lld,\"inode\":%llu}", (unsigned long long)info.size,
-                   (long long)info.mtime_ns, (unsigned long long)info.inode);
+    (void)snprintf(out, 256, "{\"size\":%llu,\"mtime_ns\":%lld,\"inode\":%llu}",
+                   (unsigned long long)info.size, (long long)info.mtime_ns,
+                   (unsigned long long)info.inode);
     return KILN_OK;
 }
 
@@ -258,12 +281,14 @@ static kiln_status compare_description(void *context, const char *counters, kiln
     return KILN_OK;
 }
 
-/* Bakes of earlier versions have no list of products. Of each file that they wrote a unit tells size and time, under the key of
- * what was in it: after an option has changed, it is found by these. */
+/* Bakes of earlier versions have no list of products. Of each file that they wrote a unit tells
+ * size and time, under the key of what was in it: after an option has changed, it is found by
+ * these. */
 static kiln_status find_written(kiln_run *r, const char *now, bool *found, kiln_error *err)
 {
     file_search s = {.now = now};
-    KILN_TRY(kiln_unit_counters_visit(kiln_run_manifest(r), "export", "written file", compare_description, &s, err));
+    KILN_TRY(kiln_unit_counters_visit(kiln_run_manifest(r), "export", "written file",
+                                      compare_description, &s, err));
     *found = s.found;
     return KILN_OK;
 }
@@ -277,13 +302,14 @@ static kiln_status look_at_file(kiln_run *r, file *f, kiln_error *err)
     const bool there = kiln_is_file(path);
     kiln_status st = there ? describe_file(f, now, err) : KILN_OK;
     if (there && st == KILN_OK) st = find_written(r, now, &f->to.own, err);
-    f->unchanged = there && st == KILN_OK && f->to.known && strcmp(record.counters, now) == 0 &&
-                   (!f->to.writer->functions->complete || f->to.writer->functions->complete(f->to.path));
+    f->unchanged =
+        there && st == KILN_OK && f->to.known && strcmp(record.counters, now) == 0 &&
+        (!f->to.writer->functions->complete || f->to.writer->functions->complete(f->to.path));
     kiln_unit_result_release(&record);
     return st;
 }
 
-/* ---- whose file is there ---------------------------------------------------------------------------------------------------- */
+/* ---- whose file is there --------------------------------------------------------------------- */
 
 /* Those that are to be written. */
 static kiln_status guard_files(kiln_run *r, job *j, kiln_error *err)
@@ -292,7 +318,8 @@ static kiln_status guard_files(kiln_run *r, job *j, kiln_error *err)
     kiln_status st = KILN_OK;
     KILN_TRY(kiln_product_guard_open(kiln_run_manifest(r), kiln_export_given.overwrite, &g, err));
     for (uint32_t i = 0; i < j->n_files && st == KILN_OK; i++)
-        if (!j->files[i].intact) st = kiln_export_target_check(g, &j->files[i].to, kiln_export_given.overwrite, err);
+        if (!j->files[i].intact)
+            st = kiln_export_target_check(g, &j->files[i].to, kiln_export_given.overwrite, err);
     kiln_product_guard_close(g);
     return st;
 }
@@ -303,7 +330,8 @@ static kiln_hash output_key(kiln_run *r, const job *j)
     char text[KILN_OPT_TEXT_MAX];
     kiln_hasher *h = kiln_run_key_bare(r, "exported files");
     for (const kiln_opt *row = kiln_export_cli.options; row->name; row++)
-        if (row->flags & KILN_KEYED && !chooses_format(row)) kiln_key_text(h, row->name, kiln_opt_text(row, text, sizeof text));
+        if (row->flags & KILN_KEYED && !chooses_format(row))
+            kiln_key_text(h, row->name, kiln_opt_text(row, text, sizeof text));
     key_inputs(h, j);
     return kiln_key_end(h);
 }
@@ -330,7 +358,8 @@ static kiln_status list_current(kiln_run *r, kiln_manifest *m, const job *j, kil
     kiln_product_list list;
     const kiln_hash of = output_key(r, j);
     kiln_status st = kiln_product_records_get(m, &list, err);
-    for (uint32_t i = 0; i < j->n_files && st == KILN_OK; i++) st = kiln_export_target_put(&j->files[i].to, of, &list, err);
+    for (uint32_t i = 0; i < j->n_files && st == KILN_OK; i++)
+        st = kiln_export_target_put(&j->files[i].to, of, &list, err);
     if (st == KILN_OK) {
         kiln_products_supersede(&list, "export", of);
         st = kiln_product_list_put(m, &list, err);
@@ -363,11 +392,12 @@ static kiln_status commit_export(kiln_run *r, kiln_manifest *m, void *context, k
     return KILN_OK;
 }
 
-/* ---- the run ---------------------------------------------------------------------------------------------------------------- */
+/* ---- the run --------------------------------------------------------------------------------- */
 
 /* e: a copy of j->e for this format; end_file, also after a failure. */
-static kiln_status begin_file(kiln_run *r, const job *j, const file *f, char temporary[KILN_PATH_MAX], kiln_export *e,
-                              kiln_level_tree *tree, kiln_error *err)
+static kiln_status begin_file(kiln_run *r, const job *j, const file *f,
+                              char temporary[KILN_PATH_MAX], kiln_export *e, kiln_level_tree *tree,
+                              kiln_error *err)
 {
     *e = (kiln_export){0};
     *tree = (kiln_level_tree){0};
@@ -383,7 +413,8 @@ static kiln_status begin_file(kiln_run *r, const job *j, const file *f, char tem
     e->views = f->to.writer->functions->views ? &j->views : NULL;
     if (!f->levels) return KILN_OK;
     KILN_TRY(kiln_export_add_levels(e, tree, err));
-    return kiln_level_tree_read_sites(kiln_run_manifest(r), tree, err); /* a file's errors are those of where the rows are */
+    /* a file's errors are those of where the rows are */
+    return kiln_level_tree_read_sites(kiln_run_manifest(r), tree, err);
 }
 
 static void end_file(kiln_export *e, kiln_level_tree *tree)
@@ -392,8 +423,12 @@ static void end_file(kiln_export *e, kiln_level_tree *tree)
     free(e->chunks);
 }
 
-/* How many cameras --report-loss draws of this format: none of one that nothing here reads again. */
-static uint32_t loss_cameras(const file *f) { return f->to.writer->functions->reader ? kiln_export_given.report_loss : 0; }
+/* How many cameras --report-loss draws of this format: none of one that nothing here reads
+ * again. */
+static uint32_t loss_cameras(const file *f)
+{
+    return f->to.writer->functions->reader ? kiln_export_given.report_loss : 0;
+}
 
 /* Formats that can be measured are, beside others that cannot. */
 static kiln_status check_measurable(const job *j, kiln_error *err)
@@ -404,15 +439,18 @@ static kiln_status check_measurable(const job *j, kiln_error *err)
     for (uint32_t i = 0; i < j->n_files; i++) {
         if (loss_cameras(&j->files[i])) continue;
         n++;
-        KILN_GO(kiln_buffer_printf(&names, err, "%s%s", names.size ? ", " : "", j->files[i].to.writer->name));
+        KILN_GO(kiln_buffer_printf(&names, err, "%s%s", names.size ? ", " : "",
+                                   j->files[i].to.writer->name));
     }
     if (n == j->n_files)
         st = kiln_fail(err, KILN_E_USAGE,
-                       "--report-loss reads and draws the written files, but SplatKiln cannot read %s; leave out --report-loss, or "
+                       "--report-loss reads and draws the written files, but SplatKiln cannot read "
+                       "%s; leave out --report-loss, or "
                        "add another format, such as ply",
                        (const char *)names.data);
     else if (n)
-        kiln_warn("--report-loss leaves out %s, which SplatKiln cannot read", (const char *)names.data);
+        kiln_warn("--report-loss leaves out %s, which SplatKiln cannot read",
+                  (const char *)names.data);
 done:
     kiln_buffer_release(&names);
     return st;
@@ -445,7 +483,8 @@ static kiln_status check_file(kiln_run *r, const job *j, const file *f, kiln_err
 static kiln_status write_file(kiln_run *r, const job *j, const file *f, kiln_error *err)
 {
     char temporary[KILN_PATH_MAX];
-    kiln_export_said said = {.loss = {.most = loss_cameras(f), .min_psnr = kiln_export_given.min_psnr}};
+    kiln_export_said said = {
+        .loss = {.most = loss_cameras(f), .min_psnr = kiln_export_given.min_psnr}};
     kiln_export e;
     kiln_level_tree tree;
     kiln_status st = begin_file(r, j, f, temporary, &e, &tree, err);
@@ -474,25 +513,30 @@ static kiln_status check_files(kiln_run *r, const job *j, kiln_error *err)
 static kiln_status load_views(kiln_run *r, job *j, kiln_error *err)
 {
     bool asked = false;
-    for (uint32_t i = 0; i < j->n_files; i++) asked = asked || j->files[i].to.writer->functions->views;
+    for (uint32_t i = 0; i < j->n_files; i++)
+        asked = asked || j->files[i].to.writer->functions->views;
     return asked ? kiln_export_views_load(kiln_run_manifest(r), &j->views, err) : KILN_OK;
 }
 
-/* Takes the levels where the format is made of them, or holds them and there are some for all that is written. */
+/* Takes the levels where the format is made of them, or holds them and there are some for all that
+ * is written. */
 static kiln_status choose_levels(kiln_run *r, job *j, file *f, kiln_error *err)
 {
     const unsigned holds = f->to.writer->holds;
     if (holds & KILN_NEEDS_LEVELS) {
         KILN_TRY(kiln_export_check_levels(&j->e, f->to.writer->name, err));
         KILN_TRY(kiln_run_need(r, kiln_layer_kinds[KILN_LAYER_levels].stage, err));
-    } else if (!(holds & KILN_TAKES_LEVELS) || kiln_export_check_levels(&j->e, f->to.writer->name, NULL) != KILN_OK) {
+    } else if (!(holds & KILN_TAKES_LEVELS) ||
+               kiln_export_check_levels(&j->e, f->to.writer->name, NULL) != KILN_OK) {
         return KILN_OK;
     }
     kiln_error none;
-    const kiln_status st = kiln_export_load_levels(kiln_run_manifest(r), &j->e.bakes[0], holds & KILN_NEEDS_LEVELS ? err : &none);
+    const kiln_status st = kiln_export_load_levels(kiln_run_manifest(r), &j->e.bakes[0],
+                                                   holds & KILN_NEEDS_LEVELS ? err : &none);
     f->levels = st == KILN_OK;
     if (st == KILN_OK || holds & KILN_NEEDS_LEVELS) return st;
-    return st == KILN_E_STALE ? KILN_OK : kiln_export_load_levels(kiln_run_manifest(r), &j->e.bakes[0], err);
+    return st == KILN_E_STALE ? KILN_OK
+                              : kiln_export_load_levels(kiln_run_manifest(r), &j->e.bakes[0], err);
 }
 
 static kiln_status prepare_export(kiln_run *r, job *j, kiln_error *err)
@@ -502,7 +546,8 @@ static kiln_status prepare_export(kiln_run *r, job *j, kiln_error *err)
     KILN_TRY(kiln_export_geo(kiln_export_given.geo, j->e.geo, &j->e.placed, err));
     if (kiln_cut_is_asked(&kiln_export_given)) KILN_TRY(kiln_cut_open(r, &j->e, &j->cut, err));
     if (kiln_export_given.report_loss && !j->e.splats)
-        return kiln_fail(err, KILN_E_USAGE, "--report-loss draws Gaussians, but the layer '%s' holds points",
+        return kiln_fail(err, KILN_E_USAGE,
+                         "--report-loss draws Gaussians, but the layer '%s' holds points",
                          j->e.bakes[0].layer->kind);
     if (kiln_export_given.report_loss) KILN_TRY(check_measurable(j, err));
     KILN_TRY(load_views(r, j, err));
@@ -512,14 +557,16 @@ static kiln_status prepare_export(kiln_run *r, job *j, kiln_error *err)
         KILN_TRY(choose_levels(r, j, &j->files[i], err));
         KILN_TRY(record_key(r, j, &j->files[i], err));
         const bool again =
-            kiln_run_is_once(r) || kiln_run_force(r) || loss_cameras(&j->files[i]) > 0; /* a loss is measured on what is written */
+            /* a loss is measured on what is written */
+            kiln_run_is_once(r) || kiln_run_force(r) || loss_cameras(&j->files[i]) > 0;
         if (!kiln_export_given.output) KILN_TRY(look_at_file(r, &j->files[i], err));
         j->files[i].intact = j->files[i].unchanged && !again;
     }
     return guard_files(r, j, err);
 }
 
-/* Rows that stand for the chosen ones take their place. Before that, all lists are announced as if all were written. */
+/* Rows that stand for the chosen ones take their place. Before that, all lists are announced as if
+ * all were written. */
 static kiln_status cut_levels(kiln_run *r, job *j, kiln_error *err)
 {
     const file *due = NULL;
@@ -573,19 +620,24 @@ static kiln_status check_format(const kiln_writer *w, kiln_error *err)
     return st;
 }
 
-/* Names that the bake lacks, as soon as it has chunks. Of bakes that --add joins each item may be any's. */
+/* Names that the bake lacks, as soon as it has chunks. Of bakes that --add joins each item may be
+ * any's. */
 static kiln_status check_chunks(kiln_run *r, kiln_error *err)
 {
-    const kiln_layer_kind kind = kiln_layer_kind_chosen(kiln_drawable_names, kiln_export_given.layer);
+    const kiln_layer_kind kind =
+        kiln_layer_kind_chosen(kiln_drawable_names, kiln_export_given.layer);
     kiln_layer *layer = NULL;
     uint8_t *chosen = NULL;
     kiln_error none;
     if (!kiln_export_given.chunks) return KILN_OK;
     if (kind == KILN_LAYER_baked) KILN_TRY(kiln_chunks_check(kiln_export_given.chunks, true, err));
-    if (kiln_export_given.add || !kiln_run_manifest(r) || kiln_layer_current(kiln_run_manifest(r), kind, &layer, &none) != KILN_OK)
+    if (kiln_export_given.add || !kiln_run_manifest(r) ||
+        kiln_layer_current(kiln_run_manifest(r), kind, &layer, &none) != KILN_OK)
         return KILN_OK;
     kiln_status st = KILN_ALLOC(&chosen, layer->n_chunks, "chunks", err);
-    if (st == KILN_OK) st = kiln_chunks_choose((const kiln_layer *const *)&layer, 1, kiln_export_given.chunks, chosen, err);
+    if (st == KILN_OK)
+        st = kiln_chunks_choose((const kiln_layer *const *)&layer, 1, kiln_export_given.chunks,
+                                chosen, err);
     free(chosen);
     kiln_layer_free(layer);
     return st;
@@ -595,10 +647,13 @@ static kiln_status check_chunks(kiln_run *r, kiln_error *err)
 static kiln_status check_targets(kiln_run *r, kiln_error *err)
 {
     job *j;
-    if (!kiln_run_manifest(r) || !kiln_export_given.output || !kiln_cut_is_asked(&kiln_export_given)) return KILN_OK;
+    if (!kiln_run_manifest(r) || !kiln_export_given.output ||
+        !kiln_cut_is_asked(&kiln_export_given))
+        return KILN_OK;
     KILN_TRY(KILN_ALLOC(&j, 1, "export", err));
     kiln_status st = choose_formats(j, err);
-    for (uint32_t i = 0; st == KILN_OK && i < j->n_files; i++) st = choose_target(r, j, &j->files[i], err);
+    for (uint32_t i = 0; st == KILN_OK && i < j->n_files; i++)
+        st = choose_target(r, j, &j->files[i], err);
     if (st == KILN_OK) st = guard_files(r, j, err);
     free(j->files);
     free(j);
@@ -611,35 +666,42 @@ static kiln_status check_export_options(kiln_run *r, kiln_error *err)
     kiln_filters filters;
     uint32_t n;
     if (!isnan(kiln_export_given.min_psnr) && kiln_export_given.report_loss == 0)
-        return kiln_fail(err, KILN_E_USAGE, "--min-psnr needs --report-loss N, the number of cameras to draw");
+        return kiln_fail(err, KILN_E_USAGE,
+                         "--min-psnr needs --report-loss N, the number of cameras to draw");
     KILN_TRY(list_formats(list, &n, err));
     KILN_TRY(check_place(list, n, err));
     KILN_TRY(kiln_cut_check(&kiln_export_given, list, n, err));
     for (uint32_t i = 0; i < n; i++) KILN_TRY(check_format(list[i], err));
-    KILN_TRY(kiln_filters_parse(kiln_export_given.filter_boxes, kiln_export_given.filter_spheres, kiln_export_given.filter_values,
-                                &filters, err)); /* not too many of them */
-    if (kiln_opt_given(&kiln_export_cli, "add")) KILN_TRY(kiln_export_absolute(option_named("add"), err));
+    KILN_TRY(kiln_filters_parse(kiln_export_given.filter_boxes, kiln_export_given.filter_spheres,
+                                kiln_export_given.filter_values, &filters,
+                                err)); /* not too many of them */
+    if (kiln_opt_given(&kiln_export_cli, "add"))
+        KILN_TRY(kiln_export_absolute(option_named("add"), err));
     KILN_TRY(check_chunks(r, err));
     return check_targets(r, err);
 }
 
-/* Viewers hold coordinates as float32: absolute ones of a scene with an origin, in metres of a country's grid, have steps of half a
- * metre there. What is made for any viewer is therefore relative, unless the user has said otherwise, here or once. From now on it
- * is as if --keep-origin had been typed. */
+/* Viewers hold coordinates as float32: absolute ones of a scene with an origin, in metres of a
+ * country's grid, have steps of half a metre there. What is made for any viewer is therefore
+ * relative, unless the user has said otherwise, here or once. From now on it is as if --keep-origin
+ * had been typed. */
 static kiln_status keep_origin_for_viewers(kiln_run *r, kiln_error *err)
 {
     kiln_scene *scene;
     static const char option[] = "keep-origin";
-    if (!kiln_export_given.for_viewers || kiln_opt_given(&kiln_export_cli, option) || kiln_run_has_stored(r, option))
+    if (!kiln_export_given.for_viewers || kiln_opt_given(&kiln_export_cli, option) ||
+        kiln_run_has_stored(r, option))
         return KILN_OK;
     KILN_TRY(KILN_ALLOC(&scene, 1, "a scene", err));
     kiln_status st = kiln_scene_get(kiln_run_manifest(r), scene, err);
     const double x = scene->origin[0], y = scene->origin[1], z = scene->origin[2];
     free(scene);
-    if (st != KILN_OK || (x == 0 && y == 0 && z == 0)) return st == KILN_E_STALE ? KILN_OK : st; /* export says why */
+    /* export says why */
+    if (st != KILN_OK || (x == 0 && y == 0 && z == 0)) return st == KILN_E_STALE ? KILN_OK : st;
     st = kiln_opt_give(&kiln_export_cli, option, "yes", err);
     if (st == KILN_OK)
-        kiln_say("positions are written relative to the scene's origin, %.17g %.17g %.17g, because viewers hold float32 "
+        kiln_say("positions are written relative to the scene's origin, %.17g %.17g %.17g, because "
+                 "viewers hold float32 "
                  "(--keep-origin; --no-keep-origin writes absolute positions)",
                  x, y, z);
     return st;
@@ -662,14 +724,14 @@ static kiln_status run_export(kiln_run *r, kiln_error *err)
     return st;
 }
 
-const kiln_stage_program kiln_stage_export = {.name = "export",
-                                              .cli = &kiln_export_cli,
-                                              .open = KILN_OPEN_WRITE,
-                                              .flags = KILN_PROGRAM_SERIAL | KILN_PROGRAM_UNDIVIDED,
-                                              .instead =
-                                                  "kiln convert IN OUT turns one file of a scene into another, without a bake",
-                                              .lists = &kiln_export_given.list_formats,
-                                              .list = kiln_writers_list,
-                                              .check = check_export_options,
-                                              .run = run_export,
-                                              .unit = kiln_export_unit};
+const kiln_stage_program kiln_stage_export = {
+    .name = "export",
+    .cli = &kiln_export_cli,
+    .open = KILN_OPEN_WRITE,
+    .flags = KILN_PROGRAM_SERIAL | KILN_PROGRAM_UNDIVIDED,
+    .instead = "kiln convert IN OUT turns one file of a scene into another, without a bake",
+    .lists = &kiln_export_given.list_formats,
+    .list = kiln_writers_list,
+    .check = check_export_options,
+    .run = run_export,
+    .unit = kiln_export_unit};

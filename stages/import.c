@@ -1,11 +1,14 @@
 /* kiln-import -- reads a scene: Gaussians or points, cameras, photos.
  *
- * 1. The data set is looked through and the files that matter are hashed where they changed: nothing changed, nothing done.
+ * 1. The data set is looked through and the files that matter are hashed where they changed:
+ *    nothing changed, nothing done.
  * 2. A scan in the worker validates the whole file of rows before a manifest is made or touched.
- * 3. Blocks of 65,536 rows are read again, sanitised and stored, each a unit; the root cube is one more.
+ * 3. Blocks of 65,536 rows are read again, sanitised and stored, each a unit; the root cube is one
+ *    more.
  * 4. One transaction makes it all current.
- * Over several hosts the blocks are shared out; hashes and scan are then stored by the plan, so that no task reads the whole file.
- * Memory does not grow with the file: the parent holds 8 bytes a block, the worker one block. */
+ * Over several hosts the blocks are shared out; hashes and scan are then stored by the plan, so
+ * that no task reads the whole file. Memory does not grow with the file: the parent holds 8 bytes a
+ * block, the worker one block. */
 #include "base/checked.h"
 #include "base/count.h"
 #include "base/log.h"
@@ -29,7 +32,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-/* ---- key --------------------------------------------------------------------------------------------------------------------- */
+/* ---- key ------------------------------------------------------------------------------------- */
 
 /* The options, and which files have the rows. */
 static kiln_hasher *begin_key(kiln_run *r, const kiln_import_result *i)
@@ -46,7 +49,8 @@ static kiln_hasher *begin_key(kiln_run *r, const kiln_import_result *i)
     return h;
 }
 
-/* What the steps of a round must have in common. Tasks look at no camera and no photo, so these are not in it. */
+/* What the steps of a round must have in common. Tasks look at no camera and no photo, so these are
+ * not in it. */
 static kiln_hash round_key(kiln_run *r, const kiln_import_result *i, const kiln_sources *s)
 {
     kiln_hasher *h = begin_key(r, i);
@@ -63,13 +67,16 @@ static kiln_hash import_input_key(kiln_run *r, const kiln_import_result *i, cons
         kiln_key_hash(h, "content", s->files[k].hash);
     }
     if (i->data.antialiased) kiln_key_u64(h, "antialiased", 1);
-    if (i->data.trained_left) kiln_key_u64(h, "trained left halves", 1); /* was not looked at once */
+    /* was not looked at once */
+    if (i->data.trained_left) kiln_key_u64(h, "trained left halves", 1);
     if (i->data.set.split_later) kiln_key_text(h, "split", i->data.set.split_rule);
-    if (i->data.set.n_distorted) kiln_key_u64(h, "pinholes", 1); /* their own ones were stored once */
+    /* their own ones were stored once */
+    if (i->data.set.n_distorted) kiln_key_u64(h, "pinholes", 1);
     return kiln_key_end(h);
 }
 
-/* Nothing to do; a file that only looks newer is noted, so that the next run need not read it again. */
+/* Nothing to do; a file that only looks newer is noted, so that the next run need not read it
+ * again. */
 static kiln_status finish_fresh(kiln_run *r, const kiln_sources *s, kiln_error *err)
 {
     kiln_manifest *m = kiln_run_manifest(r);
@@ -85,7 +92,7 @@ static kiln_status finish_fresh(kiln_run *r, const kiln_sources *s, kiln_error *
     return kiln_run_nothing_to_do(r, err);
 }
 
-/* ---- commit ------------------------------------------------------------------------------------------------------ */
+/* ---- commit ---------------------------------------------------------------------------------- */
 
 static kiln_status choose_import_cameras(kiln_import_result *i, kiln_error *err)
 {
@@ -124,8 +131,8 @@ static kiln_status store_import(kiln_run *r, kiln_manifest *m, void *context, ki
     return kiln_sources_put(m, c->sources->files, c->sources->n, err);
 }
 
-static kiln_status commit_import(kiln_run *r, kiln_import_result *i, const kiln_sources *s, kiln_layer *layer, kiln_hash key,
-                                 kiln_error *err)
+static kiln_status commit_import(kiln_run *r, kiln_import_result *i, const kiln_sources *s,
+                                 kiln_layer *layer, kiln_hash key, kiln_error *err)
 {
     kiln_status st = KILN_OK;
     commit_context *c = NULL;
@@ -141,20 +148,23 @@ static kiln_status commit_import(kiln_run *r, kiln_import_result *i, const kiln_
     if (i->counts.kept == 0)
         kiln_say("%s", KILN_COUNT(i->n_cameras, "camera"));
     else
-        kiln_say("%s, %s", KILN_COUNT(i->counts.kept, i->scan.info.kind == KILN_SCENE_SPLATS ? "Gaussian" : "point"),
+        kiln_say("%s, %s",
+                 KILN_COUNT(i->counts.kept,
+                            i->scan.info.kind == KILN_SCENE_SPLATS ? "Gaussian" : "point"),
                  KILN_COUNT(i->n_cameras, "camera"));
 done:
     free(c);
     return st;
 }
 
-/* ---- the run ----------------------------------------------------------------------------------------------------- */
+/* ---- the run --------------------------------------------------------------------------------- */
 
 static kiln_status open_existing(kiln_run *r, const char *path, kiln_error *err)
 {
     const bool only_looks = kiln_import_given.list || kiln_import_given.write_undistorted;
-    /* One that is not there is made later, once the scene is known to be good. Not WRITE: an import that was killed in its first
-     * moment leaves a database without tables, which this one fills. */
+    /* One that is not there is made later, once the scene is known to be good. Not WRITE: an import
+     * that was killed in its first moment leaves a database without tables, which this one
+     * fills. */
     return kiln_run_open_existing(r, path, only_looks ? KILN_OPEN_READ : KILN_OPEN_CREATE, err);
 }
 
@@ -163,7 +173,8 @@ static kiln_status create_manifest(kiln_run *r, const char *path, kiln_error *er
     return kiln_run_manifest(r) ? KILN_OK : kiln_run_create(r, path, err);
 }
 
-static kiln_status import_rows(kiln_run *r, kiln_import_result *i, const kiln_sources *s, kiln_hash key, kiln_error *err)
+static kiln_status import_rows(kiln_run *r, kiln_import_result *i, const kiln_sources *s,
+                               kiln_hash key, kiln_error *err)
 {
     kiln_status st = KILN_OK;
     kiln_unit *units = NULL;
@@ -187,7 +198,8 @@ done:
 }
 
 /* What a block takes, by the header of its file; what is wrong with that, the scan tells. */
-static uint64_t block_ram(const kiln_join_part *p, const kiln_read_options *read, uint64_t *n_blocks)
+static uint64_t block_ram(const kiln_join_part *p, const kiln_read_options *read,
+                          uint64_t *n_blocks)
 {
     kiln_source_info *info = NULL;
     const kiln_reader *reader;
@@ -204,28 +216,34 @@ static uint64_t block_ram(const kiln_join_part *p, const kiln_read_options *read
     return ram;
 }
 
-/* Where memory is too short for the first lists, what is named has room for those behind them, too. */
+/* Where memory is too short for the first lists, what is named has room for those behind them,
+ * too. */
 static void foresee_import_ram(kiln_run *r, const kiln_import_result *i)
 {
     uint64_t n_blocks = 0, block = 0;
     if (kiln_run_unit_ram(r) > 2 * (uint64_t)KILN_SCAN_RAM) return;
-    for (uint32_t k = 0; k < i->n_parts; k++) block = kiln_max_u64(block, block_ram(&i->parts[k], &i->data.read, &n_blocks));
-    kiln_run_foresee_ram(r, kiln_max_u64(block, kiln_max_u64(KILN_SCAN_RAM, kiln_cube_ram(KILN_BLOCK_ROWS))),
-                         n_blocks ? n_blocks : 1);
+    for (uint32_t k = 0; k < i->n_parts; k++)
+        block = kiln_max_u64(block, block_ram(&i->parts[k], &i->data.read, &n_blocks));
+    kiln_run_foresee_ram(
+        r, kiln_max_u64(block, kiln_max_u64(KILN_SCAN_RAM, kiln_cube_ram(KILN_BLOCK_ROWS))),
+        n_blocks ? n_blocks : 1);
 }
 
-/* What this stage and later ones have to do, by the headers of the files; 0, which is not known, where one cannot be read. */
+/* What this stage and later ones have to do, by the headers of the files; 0, which is not known,
+ * where one cannot be read. */
 static void expect_work(kiln_run *r, const kiln_import_result *i)
 {
     enum { ORBIT_PIXELS = 1280 * 720 }; /* of a camera that import makes */
     const uint32_t n_orbit = i->data.set.n_cameras ? 0 : KILN_ORBIT_CAMERAS;
-    kiln_work_scene s = {.cameras = (double)(i->data.set.n_cameras + n_orbit), .pixels = (double)n_orbit * ORBIT_PIXELS};
+    kiln_work_scene s = {.cameras = (double)(i->data.set.n_cameras + n_orbit),
+                         .pixels = (double)n_orbit * ORBIT_PIXELS};
     kiln_source_info *info = NULL;
     kiln_error unread;
     bool known = KILN_ALLOC(&info, 1, "a header", &unread) == KILN_OK;
     for (uint32_t k = 0; k < i->n_parts && known; k++) {
         const kiln_reader *reader;
-        known = kiln_source_look(i->parts[k].path, &i->data.read, &reader, info, &unread) == KILN_OK;
+        known =
+            kiln_source_look(i->parts[k].path, &i->data.read, &reader, info, &unread) == KILN_OK;
         s.rows += (double)info->n_rows;
     }
     free(info);
@@ -247,36 +265,44 @@ static kiln_status plan_parts(kiln_import_result *i, kiln_error *err)
     return kiln_parts_make(&i->data, &i->move, &i->parts, &i->n_parts, err);
 }
 
-/* nerfstudio's exporter leaves the file that says where its Gaussians lie in the folder of the training. */
+/* nerfstudio's exporter leaves the file that says where its Gaussians lie in the folder of the
+ * training. */
 static void warn_of_world(const kiln_import_result *i)
 {
     const kiln_dataset *d = &i->data;
-    if (strcmp(i->scan.info.writer, "nerfstudio") != 0 || i->scan.info.kind != KILN_SCENE_SPLATS || d->has_dataparser) return;
+    if (strcmp(i->scan.info.writer, "nerfstudio") != 0 || i->scan.info.kind != KILN_SCENE_SPLATS ||
+        d->has_dataparser)
+        return;
     if (d->set.n_cameras > 0 && d->set.world != KILN_WORLD_OF_ROWS)
-        kiln_warn("the Gaussians come from nerfstudio, which trains in its own coordinate system; if the cameras do not fit, copy "
+        kiln_warn("the Gaussians come from nerfstudio, which trains in its own coordinate system; "
+                  "if the cameras do not fit, copy "
                   "dataparser_transforms.json from the folder of the training to '%s'",
                   d->set.root);
 }
 
-/* Two scenes may share a manifest by mistake, as x.ply and x.splat do in the folder x.bake; a folder's next file is
- * no other scene. */
+/* Two scenes may share a manifest by mistake, as x.ply and x.splat do in the folder x.bake; a
+ * folder's next file is no other scene. */
 static kiln_status warn_of_replaced(kiln_manifest *m, const kiln_import_result *i, kiln_error *err)
 {
     kiln_scene *was;
     KILN_TRY(KILN_ALLOC(&was, 1, "a scene", err));
     kiln_status st = kiln_scene_get(m, was, err);
     const size_t n = strlen(i->data.set.root);
-    const bool of_folder =
-        i->data.set.is_folder && strncmp(was->source_path, i->data.set.root, n) == 0 && was->source_path[n] == '/';
-    if (st == KILN_OK && was->source_path[0] && i->n_parts > 0 && strcmp(was->source_path, i->parts[0].path) != 0 && !of_folder)
-        kiln_warn("the bake '%s' was made from '%.1000s' and is replaced by '%.1000s'; to keep both, choose another manifest (kiln "
+    const bool of_folder = i->data.set.is_folder &&
+                           strncmp(was->source_path, i->data.set.root, n) == 0 &&
+                           was->source_path[n] == '/';
+    if (st == KILN_OK && was->source_path[0] && i->n_parts > 0 &&
+        strcmp(was->source_path, i->parts[0].path) != 0 && !of_folder)
+        kiln_warn("the bake '%s' was made from '%.1000s' and is replaced by '%.1000s'; to keep "
+                  "both, choose another manifest (kiln "
                   "pipeline: --out)",
                   kiln_manifest_path(m), was->source_path, i->parts[0].path);
     free(was);
     return st == KILN_E_STALE ? KILN_OK : st;
 }
 
-static kiln_status import_dataset(kiln_run *r, const char *manifest, kiln_import_result *i, kiln_error *err)
+static kiln_status import_dataset(kiln_run *r, const char *manifest, kiln_import_result *i,
+                                  kiln_error *err)
 {
     kiln_status st = KILN_OK;
     kiln_sources sources = {0};
@@ -285,8 +311,8 @@ static kiln_status import_dataset(kiln_run *r, const char *manifest, kiln_import
     KILN_GO(kiln_sources_collect(&i->data, &sources, err));
     foresee_import_ram(r, i);
     if (!kiln_run_manifest(r)) expect_work(r, i); /* else perhaps nothing is to be done */
-    if (kiln_run_begins_rounds(r))
-        KILN_GO(create_manifest(r, manifest, err)); /* what tasks need is stored; a bad scene removes it again */
+    if (kiln_run_begins_rounds(r)) /* what tasks need is stored; a bad scene removes it again */
+        KILN_GO(create_manifest(r, manifest, err));
     KILN_GO(kiln_sources_hash(&sources, r, kiln_import_given.rehash, err));
     kiln_hash key = import_input_key(r, i, &sources);
     KILN_GO(kiln_run_agree(r, "options", round_key(r, i, &sources), err));
@@ -302,7 +328,8 @@ static kiln_status import_dataset(kiln_run *r, const char *manifest, kiln_import
     KILN_GO(kiln_import_scan(r, i, &sources, &offsets, err));
     i->scan.info.antialiased |= i->data.antialiased;
     kiln_join_say(i->parts, i->n_parts);
-    kiln_findings_say(&i->data); /* now that it is good: what is refused gets its one sentence alone */
+    /* now that it is good: what is refused gets its one sentence alone */
+    kiln_findings_say(&i->data);
     kiln_join_say_moves(i->parts, i->n_parts, &i->move);
     warn_of_world(i);
     KILN_GO(create_manifest(r, manifest, err));
@@ -333,36 +360,42 @@ static kiln_status check_import_arguments(kiln_run *r, kiln_error *err)
 
 static kiln_status run_import(kiln_run *r, kiln_error *err)
 {
-    const char *scene = kiln_run_args(r)->positional[0], *manifest = kiln_run_args(r)->positional[1];
+    const char *scene = kiln_run_args(r)->positional[0],
+               *manifest = kiln_run_args(r)->positional[1];
     char avoid[KILN_PATH_MAX], stays[KILN_PATH_MAX] = "";
     kiln_status st = KILN_OK;
     kiln_import_result *i = NULL;
     kiln_split split;
-    KILN_TRY(kiln_import_arguments(&split, err)); /* before anything is opened: what is typed wrongly is a mistake in usage */
+    /* before anything is opened: what is typed wrongly is a mistake in usage */
+    KILN_TRY(kiln_import_arguments(&split, err));
     KILN_TRY(open_existing(r, manifest, err));
     KILN_TRY(kiln_import_split(&split, err)); /* again, as a stored rule may have come */
     KILN_TRY(kiln_import_stored_added(err));
     KILN_TRY(kiln_folder_to_avoid(scene, manifest, avoid, err));
     KILN_TRY(KILN_ALLOC(&i, 1, "import", err));
     i->dropped_rows = json_array();
-    const kiln_dataset_wishes wishes = {.cameras = kiln_import_given.cameras,
-                                        .photos = kiln_import_given.photos,
-                                        .avoid = avoid,
-                                        .add = kiln_import_given.add,
-                                        .parts = kiln_import_given.parts,
-                                        .read = {.frame = (kiln_source_frame)kiln_import_given.frame,
-                                                 .lod = kiln_import_given.lod,
-                                                 .is_static = kiln_import_given.is_static,
-                                                 .activated = kiln_import_given.activated,
-                                                 .no_extras = kiln_import_given.extra != 0},
-                                        .stays = stays,
-                                        .split = split,
-                                        .no_dataparser = !kiln_import_given.dataparser,
-                                        .rows_alone = kiln_run_is_frozen(r)}; /* a task: plan and gather look at the photos */
-    if (kiln_run_manifest(r) && !kiln_run_reset(r)) KILN_GO(get_choice(kiln_run_manifest(r), stays, err));
+    const kiln_dataset_wishes wishes = {
+        .cameras = kiln_import_given.cameras,
+        .photos = kiln_import_given.photos,
+        .avoid = avoid,
+        .add = kiln_import_given.add,
+        .parts = kiln_import_given.parts,
+        .read = {.frame = (kiln_source_frame)kiln_import_given.frame,
+                 .lod = kiln_import_given.lod,
+                 .is_static = kiln_import_given.is_static,
+                 .activated = kiln_import_given.activated,
+                 .no_extras = kiln_import_given.extra != 0},
+        .stays = stays,
+        .split = split,
+        .no_dataparser = !kiln_import_given.dataparser,
+        /* a task: plan and gather look at the photos */
+        .rows_alone = kiln_run_is_frozen(r)};
+    if (kiln_run_manifest(r) && !kiln_run_reset(r))
+        KILN_GO(get_choice(kiln_run_manifest(r), stays, err));
     KILN_GO(kiln_dataset_find(scene, &wishes, &i->data, err));
     kiln_lenses_count(&i->data.set, kiln_import_given.ignore_distortion);
-    if (kiln_import_given.write_undistorted) { /* in the world of the files, where points stay, too */
+    /* in the world of the files, where points stay, too */
+    if (kiln_import_given.write_undistorted) {
         KILN_GO(kiln_pinholes_set(&i->data.set, kiln_import_given.undistort_blank, err));
         st = kiln_undistorted_write(r, &i->data, kiln_import_given.write_undistorted,
                                     (kiln_undistort_filter)kiln_import_given.undistort_filter, err);
@@ -372,7 +405,8 @@ static kiln_status run_import(kiln_run *r, kiln_error *err)
     i->up = kiln_import_given_up();
     i->has_background = i->data.has_background;
     memcpy(i->background, i->data.background, sizeof i->background);
-    st = kiln_import_given.list ? kiln_findings_list(r, &i->data, err) : import_dataset(r, manifest, i, err);
+    st = kiln_import_given.list ? kiln_findings_list(r, &i->data, err)
+                                : import_dataset(r, manifest, i, err);
 done:
     for (uint32_t k = 0; k < i->n_parts; k++) kiln_prepared_release(&i->parts[k].prepared);
     free(i->parts);
@@ -385,7 +419,8 @@ done:
 
 const kiln_stage_program kiln_stage_import = {.name = "import",
                                               .cli = &kiln_import_cli,
-                                              .flags = KILN_PROGRAM_OPENS_ITSELF | KILN_PROGRAM_SERIAL | KILN_PROGRAM_PACKS |
+                                              .flags = KILN_PROGRAM_OPENS_ITSELF |
+                                                       KILN_PROGRAM_SERIAL | KILN_PROGRAM_PACKS |
                                                        KILN_PROGRAM_ROUNDS,
                                               .manifest_arg = 1,
                                               .check = check_import_arguments,

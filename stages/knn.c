@@ -1,12 +1,15 @@
-/* kiln-knn -- measures how far apart the Gaussians or points of the source layer are, and makes points Gaussians.
+/* kiln-knn -- measures how far apart the Gaussians or points of the source layer are, and makes
+ * points Gaussians.
  *
- * The spacing needs neighbours from anywhere: one unit over the whole source layer, or ranges along a curve (knn/spacing.c);
- * its outputs go back to the source blocks as the layer `spacing`. For a scene of points each block is then a unit of its own: the
- * layer `initial`. Before that, one unit seeks colours in the photos for the points of a COLMAP model that have none.
+ * The spacing needs neighbours from anywhere: one unit over the whole source layer, or ranges along
+ * a curve (knn/spacing.c); its outputs go back to the source blocks as the layer `spacing`. For a
+ * scene of points each block is then a unit of its own: the layer `initial`. Before that, one unit
+ * seeks colours in the photos for the points of a COLMAP model that have none.
  *
- * Fallback. A value is missing when the layer has no more points than neighbours are asked for (distCUDA2 would give
- * infinities), and useless when it is infinite or so large that later sums overflow. The stored spacing is then 1 % of
- * the half edge of the root cube: small beside the scene, visible in it. Counted and warned of. */
+ * Fallback. A value is missing when the layer has no more points than neighbours are asked for
+ * (distCUDA2 would give infinities), and useless when it is infinite or so large that later sums
+ * overflow. The stored spacing is then 1 % of the half edge of the root cube: small beside the
+ * scene, visible in it. Counted and warned of. */
 #include "base/count.h"
 #include "base/log.h"
 #include "base/memory.h"
@@ -33,17 +36,20 @@ static struct {
 } o;
 
 static const kiln_opt options[] = {
-    KILN_OPTION_NUMBER("neighbors", &o.neighbors, "N", "neighbours averaged per point", .letter = 'k', .def = "3", .range = "1..32",
-                       .flags = KILN_KEYED),
-    KILN_OPTION_NUMBER("initial-opacity", &o.initial_opacity, "X", "opacity of Gaussians made from points", .def = "0.1",
+    KILN_OPTION_NUMBER("neighbors", &o.neighbors, "N", "neighbours averaged per point",
+                       .letter = 'k', .def = "3", .range = "1..32", .flags = KILN_KEYED),
+    KILN_OPTION_NUMBER("initial-opacity", &o.initial_opacity, "X",
+                       "opacity of Gaussians made from points", .def = "0.1",
                        .range = "0.001..0.999", .flags = KILN_KEYED),
-    KILN_OPTION_NUMBER("range", &o.range, "N", "rows of a range; 0: chosen by rows, memory and devices", .def = "0",
+    KILN_OPTION_NUMBER("range", &o.range, "N",
+                       "rows of a range; 0: chosen by rows, memory and devices", .def = "0",
                        .range = "0..4294967294", .flags = KILN_HIDDEN),
     KILN_OPTION_END,
 };
 
 static const kiln_cli cli = {.program = "kiln-knn",
-                             .summary = "measures the spacing of the Gaussians and gives points a scale",
+                             .summary =
+                                 "measures the spacing of the Gaussians and gives points a scale",
                              .positionals = "MANIFEST",
                              .n_positionals = 1,
                              .options = options,
@@ -82,22 +88,26 @@ static double fallback_spacing(const kiln_scene *s)
     return spacing * spacing <= most2 ? spacing : sqrt(most2);
 }
 
-/* ---- units -------------------------------------------------------------------------------------------------------------- */
+/* ---- units ----------------------------------------------------------------------------------- */
 static kiln_status measure_spacing(kiln_run *r, measurement *k, kiln_error *err)
 {
     const double fallback = fallback_spacing(&k->scene);
-    const kiln_spacing_options options_of = {
-        .neighbors = o.neighbors, .fallback2 = (float)(fallback * fallback), .most2 = (float)most2, .range_rows = o.range};
+    const kiln_spacing_options options_of = {.neighbors = o.neighbors,
+                                             .fallback2 = (float)(fallback * fallback),
+                                             .most2 = (float)most2,
+                                             .range_rows = o.range};
     return kiln_spacing_measure(r, &k->scene, k->source, &options_of, &k->spacing, err);
 }
 
-/* What the points sum up, and the largest photo with its mask; whether one is needed at all only the unit finds out, so that less
- * will do where less is allowed (knn/colours.c). */
+/* What the points sum up, and the largest photo with its mask; whether one is needed at all only
+ * the unit finds out, so that less will do where less is allowed (knn/colours.c). */
 static uint64_t colours_ram(kiln_run *r, const measurement *k)
 {
-    const uint64_t base = KILN_UNIT_RAM + k->source->count * KILN_KNN_SUM_RAM, may = kiln_run_unit_ram(r);
+    const uint64_t base = KILN_UNIT_RAM + k->source->count * KILN_KNN_SUM_RAM,
+                   may = kiln_run_unit_ram(r);
     uint64_t photo = 0;
-    for (uint32_t i = 0; i < k->tracks.n_cameras; i++) photo = kiln_max_u64(photo, kiln_knn_photo_ram(&k->tracks.cameras[i]));
+    for (uint32_t i = 0; i < k->tracks.n_cameras; i++)
+        photo = kiln_max_u64(photo, kiln_knn_photo_ram(&k->tracks.cameras[i]));
     return base + photo <= may ? base + photo : kiln_max_u64(base, may);
 }
 
@@ -120,8 +130,9 @@ static kiln_status find_colours(kiln_run *r, measurement *k, kiln_error *err)
     return kiln_run_units(r, "looking for colours", &k->colours, 1, err);
 }
 
-/* A cloud without colours has no rgb plane, or one of zeros: many writers put 0 0 0 where they know none. One coloured
- * point is enough for black to mean black. Known by the planes' hashes, so nothing is read. */
+/* A cloud without colours has no rgb plane, or one of zeros: many writers put 0 0 0 where they know
+ * none. One coloured point is enough for black to mean black. Known by the planes' hashes, so
+ * nothing is read. */
 static kiln_status look_for_colour(measurement *k, kiln_error *err)
 {
     k->grey = true;
@@ -131,7 +142,8 @@ static kiln_status look_for_colour(measurement *k, kiln_error *err)
         if (!rgb || rgb->data.raw_bytes == 0) continue;
         KILN_TRY(kiln_alloc(&zeros, rgb->data.raw_bytes, 1, "a black plane", err));
         /* a block's colours are 12 bytes a row, far from a second segment */
-        k->grey = rgb->data.n_segments == 1 && kiln_hash_equal(kiln_hash_of(zeros, rgb->data.raw_bytes), rgb->data.segments[0]);
+        k->grey = rgb->data.n_segments == 1 &&
+                  kiln_hash_equal(kiln_hash_of(zeros, rgb->data.raw_bytes), rgb->data.segments[0]);
         free(zeros);
     }
     return KILN_OK;
@@ -163,14 +175,16 @@ static kiln_hash initial_key(kiln_run *r, const measurement *k, uint32_t block, 
     kiln_key_plane(h, c, "rgb");
     kiln_key_u64(h, "grey", k->grey);
     for (uint32_t i = 0; i < spacing->n; i++)
-        if (!strcmp(spacing->outputs[i].name, c->name)) kiln_key_hash(h, "spacing2", spacing->outputs[i].hash);
+        if (!strcmp(spacing->outputs[i].name, c->name))
+            kiln_key_hash(h, "spacing2", spacing->outputs[i].hash);
     *colours = key_colours(h, k, c);
     return kiln_key_end(h);
 }
 
 static uint64_t initial_ram(uint64_t rows)
 {
-    enum { ROW = 18 * 4, OUT = 11 * 4 }; /* compute_initial's planes and the spacing; log_scales, quats, opacity_logits, sh0 */
+    /* compute_initial's planes and the spacing; log_scales, quats, opacity_logits, sh0 */
+    enum { ROW = 18 * 4, OUT = 11 * 4 };
     return rows * ROW + kiln_outputs_ram(rows * OUT) + (1u << 20);
 }
 
@@ -207,13 +221,14 @@ static kiln_status make_gaussians(kiln_run *r, measurement *k, kiln_error *err)
     return KILN_OK;
 }
 
-/* ---- layers ------------------------------------------------------------------------------------------------------------- */
+/* ---- layers ---------------------------------------------------------------------------------- */
 static kiln_status add_spacing(kiln_chunk *c, const kiln_unit *u, kiln_error *err)
 {
     return kiln_chunk_add_output(c, &u->result, c->name, "spacing2", KILN_TYPE_F32, 1, err);
 }
 
-static kiln_status make_spacing_layer(kiln_run *r, const measurement *k, kiln_layer *l, kiln_error *err)
+static kiln_status make_spacing_layer(kiln_run *r, const measurement *k, kiln_layer *l,
+                                      kiln_error *err)
 {
     for (uint32_t i = 0; i < l->n_chunks; i++) {
         const kiln_chunk *from = &k->source->chunks[i];
@@ -221,7 +236,8 @@ static kiln_status make_spacing_layer(kiln_run *r, const measurement *k, kiln_la
         memcpy(c->name, from->name, sizeof c->name);
         c->count = from->count;
         l->count += c->count;
-        KILN_TRY(kiln_unit_refuse(r, kiln_spacing_of(&k->spacing, i), add_spacing(c, kiln_spacing_of(&k->spacing, i), err), err));
+        KILN_TRY(kiln_unit_refuse(r, kiln_spacing_of(&k->spacing, i),
+                                  add_spacing(c, kiln_spacing_of(&k->spacing, i), err), err));
     }
     return KILN_OK;
 }
@@ -230,12 +246,14 @@ static kiln_status add_made_planes(kiln_chunk *c, const kiln_unit_result *r, kil
 {
     KILN_TRY(kiln_chunk_add_output(c, r, "log_scales", "log_scales", KILN_TYPE_F32, 3, err));
     KILN_TRY(kiln_chunk_add_output(c, r, "quats", "quats", KILN_TYPE_F32, 4, err));
-    KILN_TRY(kiln_chunk_add_output(c, r, "opacity_logits", "opacity_logits", KILN_TYPE_F32, 1, err));
+    KILN_TRY(
+        kiln_chunk_add_output(c, r, "opacity_logits", "opacity_logits", KILN_TYPE_F32, 1, err));
     return kiln_chunk_add_output(c, r, "sh0", "sh0", KILN_TYPE_F32, 3, err);
 }
 
 /* What the source has is kept as it is; its colours live on as sh0. */
-static kiln_status make_initial_layer(kiln_run *r, const measurement *k, kiln_layer *l, kiln_error *err)
+static kiln_status make_initial_layer(kiln_run *r, const measurement *k, kiln_layer *l,
+                                      kiln_error *err)
 {
     for (uint32_t i = 0; i < l->n_chunks; i++) {
         const kiln_chunk *from = &k->source->chunks[i];
@@ -245,8 +263,10 @@ static kiln_status make_initial_layer(kiln_run *r, const measurement *k, kiln_la
         c->count = from->count;
         l->count += c->count;
         for (uint32_t p = 0; p < from->n_planes; p++)
-            if (strcmp(from->planes[p].name, "rgb")) KILN_TRY(kiln_chunk_add_copy(c, &from->planes[p], err));
-        KILN_TRY(kiln_unit_refuse(r, &k->units[i], add_made_planes(c, &k->units[i].result, err), err));
+            if (strcmp(from->planes[p].name, "rgb"))
+                KILN_TRY(kiln_chunk_add_copy(c, &from->planes[p], err));
+        KILN_TRY(
+            kiln_unit_refuse(r, &k->units[i], add_made_planes(c, &k->units[i].result, err), err));
         KILN_TRY(kiln_unit_refuse(r, spacing, add_spacing(c, spacing, err), err));
         KILN_TRY(kiln_chunk_read_bounds(r, &k->units[i], c, err));
     }
@@ -273,32 +293,40 @@ done:
     return st;
 }
 
-/* ---- report ------------------------------------------------------------------------------------------------------------- */
+/* ---- report ---------------------------------------------------------------------------------- */
 static kiln_status report_spacing(kiln_run *r, const measurement *k, kiln_error *err)
 {
     const kiln_spacing *m = &k->spacing;
     const double min = sqrt(m->min2), median = sqrt(m->median2), max = sqrt(m->max2);
     const char *rows = k->points ? "points" : "gaussians";
-    json_t *s = json_pack("{s:o, s:o, s:o, s:I, s:o}", "min", kiln_json_real(min), "median", kiln_json_real(median), "max",
-                          kiln_json_real(max), "fallbacks", (json_int_t)m->fallbacks, "fallback",
+    json_t *s = json_pack("{s:o, s:o, s:o, s:I, s:o}", "min", kiln_json_real(min), "median",
+                          kiln_json_real(median), "max", kiln_json_real(max), "fallbacks",
+                          (json_int_t)m->fallbacks, "fallback",
                           kiln_json_real(fallback_spacing(&k->scene)));
     json_t *out = kiln_run_report(r);
     if (json_object_set_new(out, rows, json_integer((json_int_t)k->source->count)) ||
-        json_object_set_new(out, "neighbors", json_integer(o.neighbors)) || json_object_set_new(out, "spacing", s))
+        json_object_set_new(out, "neighbors", json_integer(o.neighbors)) ||
+        json_object_set_new(out, "spacing", s))
         return kiln_fail(err, KILN_E_NOMEM, "cannot write the report");
     KILN_TRY(kiln_spacing_report(m, out, err));
-    if (k->points && json_object_set_new(json_object_get(out, "phases"), "initial_s", kiln_json_real(k->initial_s)))
+    if (k->points && json_object_set_new(json_object_get(out, "phases"), "initial_s",
+                                         kiln_json_real(k->initial_s)))
         return kiln_fail(err, KILN_E_NOMEM, "cannot write the report");
     if (m->fallbacks)
-        kiln_warn("%llu of %s no usable distance to %s; their spacing is set to %g, 1 %% of the scene's root cube",
+        kiln_warn("%llu of %s no usable distance to %s; their spacing is set to %g, 1 %% of the "
+                  "scene's root cube",
                   (unsigned long long)m->fallbacks,
-                  KILN_COUNT(k->source->count, k->points ? "point has|points have" : "Gaussian has|Gaussians have"),
+                  KILN_COUNT(k->source->count,
+                             k->points ? "point has|points have" : "Gaussian has|Gaussians have"),
                   KILN_COUNT(o.neighbors, "neighbour"), fallback_spacing(&k->scene));
-    if (k->points) KILN_TRY(kiln_meaning_put(out, err, "the Gaussians are made of points, " KILN_UNTRAINED));
+    if (k->points)
+        KILN_TRY(kiln_meaning_put(out, err, "the Gaussians are made of points, " KILN_UNTRAINED));
     if (!kiln_run_prints(r)) return KILN_OK;
-    kiln_print("spacing of %s: min %.4g, median %.4g, max %.4g", KILN_COUNT(k->source->count, k->points ? "point" : "Gaussian"),
-               min, median, max);
-    if (k->points) kiln_print("made %s of the points, " KILN_UNTRAINED, KILN_COUNT(k->source->count, "Gaussian"));
+    kiln_print("spacing of %s: min %.4g, median %.4g, max %.4g",
+               KILN_COUNT(k->source->count, k->points ? "point" : "Gaussian"), min, median, max);
+    if (k->points)
+        kiln_print("made %s of the points, " KILN_UNTRAINED,
+                   KILN_COUNT(k->source->count, "Gaussian"));
     return KILN_OK;
 }
 
@@ -306,23 +334,31 @@ static kiln_status report_colours(kiln_run *r, const measurement *k, kiln_error 
 {
     json_t *c = NULL;
     json_int_t points = 0, coloured = 0, photos = 0;
-    if (k->points && k->grey) kiln_say("the points have no colours; points that no photo colours become grey");
+    if (k->points && k->grey)
+        kiln_say("the points have no colours; points that no photo colours become grey");
     if (!k->tracks.colmap) return KILN_OK;
     KILN_TRY(kiln_unit_counters(r, &k->colours, &c, err));
-    int bad = json_unpack(c, "{s:I, s:I, s:I}", "points", &points, "coloured", &coloured, "photos", &photos);
+    int bad = json_unpack(c, "{s:I, s:I, s:I}", "points", &points, "coloured", &coloured, "photos",
+                          &photos);
     const json_int_t damaged = json_integer_value(json_object_get(c, "damaged"));
     const json_t *damage = json_object_get(c, "damage");
     if (!bad && damaged > 0)
-        kiln_warn("damaged photos that give no colours: %lld; the first is %.300s", (long long)damaged,
-                  json_is_string(damage) ? json_string_value(damage) : "");
+        kiln_warn("damaged photos that give no colours: %lld; the first is %.300s",
+                  (long long)damaged, json_is_string(damage) ? json_string_value(damage) : "");
     json_decref(c);
-    if (bad) return kiln_unit_refuse(r, &k->colours, kiln_fail(err, KILN_E_IO, "its counters are incomplete"), err);
-    json_t *out = json_pack("{s:I, s:I, s:I}", "points", points, "coloured", coloured, "photos", photos);
-    if (damaged > 0) (void)json_object_set_new(out, "photos_damaged", json_integer(damaged)); /* out NULL: reported below */
-    if (json_object_set_new(kiln_run_report(r), "colourless", out)) return kiln_fail(err, KILN_E_NOMEM, "cannot write the report");
+    if (bad)
+        return kiln_unit_refuse(r, &k->colours,
+                                kiln_fail(err, KILN_E_IO, "its counters are incomplete"), err);
+    json_t *out =
+        json_pack("{s:I, s:I, s:I}", "points", points, "coloured", coloured, "photos", photos);
+    /* out NULL: reported below */
+    if (damaged > 0) (void)json_object_set_new(out, "photos_damaged", json_integer(damaged));
+    if (json_object_set_new(kiln_run_report(r), "colourless", out))
+        return kiln_fail(err, KILN_E_NOMEM, "cannot write the report");
     if (points && kiln_run_prints(r))
-        kiln_print("%s without colour: %lld coloured from %s, %s %s", KILN_COUNT(points, "point"), (long long)coloured,
-                   KILN_COUNT(photos, "photo"), KILN_COUNT(points - coloured, "stays|stay"), k->grey ? "grey" : "black");
+        kiln_print("%s without colour: %lld coloured from %s, %s %s", KILN_COUNT(points, "point"),
+                   (long long)coloured, KILN_COUNT(photos, "photo"),
+                   KILN_COUNT(points - coloured, "stays|stay"), k->grey ? "grey" : "black");
     return KILN_OK;
 }
 
@@ -330,7 +366,9 @@ static kiln_status report_colours(kiln_run *r, const measurement *k, kiln_error 
 static void foresee_colours(kiln_run *r, const measurement *k)
 {
     if (k->tracks.colmap) kiln_run_foresee_ram(r, colours_ram(r, k), 1);
-    if (k->points) kiln_run_foresee_ram(r, initial_ram(kiln_layer_size_of(k->source).rows), k->source->n_chunks);
+    if (k->points)
+        kiln_run_foresee_ram(r, initial_ram(kiln_layer_size_of(k->source).rows),
+                             k->source->n_chunks);
 }
 
 static kiln_status bake_spacing(kiln_run *r, measurement *k, kiln_error *err)
@@ -341,7 +379,8 @@ static kiln_status bake_spacing(kiln_run *r, measurement *k, kiln_error *err)
     KILN_TRY(kiln_scene_get(m, &k->scene, err));
     if (k->scene.kind == KILN_SCENE_NONE)
         return kiln_fail(err, KILN_E_INPUT,
-                         "'%s' holds neither Gaussians nor points; import a scene that has some, or with --random-points N",
+                         "'%s' holds neither Gaussians nor points; import a scene that has some, "
+                         "or with --random-points N",
                          kiln_manifest_path(m));
     k->points = k->scene.kind == KILN_SCENE_POINTS;
     KILN_TRY(kiln_layer_current(m, KILN_LAYER_source, &k->source, err));

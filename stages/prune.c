@@ -1,9 +1,9 @@
-/* kiln-prune -- normalises scales and drops what breaks renderers: the cure for exploded Gaussians whose tile lists take
- * all memory. Statistics of the whole input first, then whether limits that are `auto` act, then each block on its own, then
- * pairs before and after by camera.
+/* kiln-prune -- normalises scales and drops what breaks renderers: the cure for exploded Gaussians
+ * whose tile lists take all memory. Statistics of the whole input first, then whether limits that
+ * are `auto` act, then each block on its own, then pairs before and after by camera.
  *
- * The output has the blocks of the input with the same names and borders; a block that no rule touches keeps its bytes.
- * Why the defaults are what they are: kernels/prune/DESIGN.md. */
+ * The output has the blocks of the input with the same names and borders; a block that no rule
+ * touches keeps its bytes. Why the defaults are what they are: kernels/prune/DESIGN.md. */
 #include "base/log.h"
 #include "base/memory.h"
 #include "base/minmax.h"
@@ -28,12 +28,16 @@
 
 static kiln_prune_values o;
 
-#define OPTION_F64(ID, OPTION, ARG, DEF, RANGE, HELP) \
-    KILN_OPTION_NUMBER(OPTION, &o.rules.ID, ARG, HELP, .def = DEF, .range = RANGE, .flags = KILN_KEYED),
-#define OPTION_TEXT(ID, OPTION, ARG, DEF, RANGE, HELP) \
-    KILN_OPTION_TEXT(OPTION, &o.rules.ID, ARG, HELP, .def = DEF, .range = RANGE, .flags = KILN_KEYED),
-#define OPTION_BOOL(ID, OPTION, ARG, DEF, RANGE, HELP) KILN_OPTION_BOOL(OPTION, &o.rules.ID, HELP, .def = DEF, .flags = KILN_KEYED),
-#define RULE(ID, KIND, OPTION, ARG, DEF, RANGE, LOOKS_AT, HELP, ...) OPTION_##KIND(ID, OPTION, ARG, DEF, RANGE, HELP)
+#define OPTION_F64(ID, OPTION, ARG, DEF, RANGE, HELP)                              \
+    KILN_OPTION_NUMBER(OPTION, &o.rules.ID, ARG, HELP, .def = DEF, .range = RANGE, \
+                       .flags = KILN_KEYED),
+#define OPTION_TEXT(ID, OPTION, ARG, DEF, RANGE, HELP)                           \
+    KILN_OPTION_TEXT(OPTION, &o.rules.ID, ARG, HELP, .def = DEF, .range = RANGE, \
+                     .flags = KILN_KEYED),
+#define OPTION_BOOL(ID, OPTION, ARG, DEF, RANGE, HELP) \
+    KILN_OPTION_BOOL(OPTION, &o.rules.ID, HELP, .def = DEF, .flags = KILN_KEYED),
+#define RULE(ID, KIND, OPTION, ARG, DEF, RANGE, LOOKS_AT, HELP, ...) \
+    OPTION_##KIND(ID, OPTION, ARG, DEF, RANGE, HELP)
 /* clang-format off */
 #define CLAMP(ID, KIND, OPTION, ARG, DEF, RANGE, LOOKS_AT, HELP, KEY, POLICY, AUTOMATIC) \
     RULE(ID, KIND, OPTION, ARG, DEF, RANGE, LOOKS_AT, HELP) \
@@ -44,15 +48,21 @@ static const kiln_opt options[] = {
 #include "stages/prune/rules.def"
     KILN_FILTER_OPTIONS(&o.filter_boxes, &o.filter_spheres, &o.filter_values, "keep"),
     KILN_OPTION_NUMBER("merge-distance", &o.rules.merge_distance, "FACTOR",
-                       "merge Gaussians that are at most this many median spacings apart", .def = "0.1", .range = "0..10",
+                       "merge Gaussians that are at most this many median spacings apart",
+                       .def = "0.1", .range = "0..10",
                        .brief = "merge within this many median spacings", .flags = KILN_KEYED),
-    KILN_OPTION_BOOL("dry-run", &o.dry_run, "say what would happen, write nothing", .letter = 'n', .flags = KILN_ONCE),
-    KILN_OPTION_BOOL("all-cameras", &o.all_cameras, "predict pairs for all cameras, not only for 32"),
-    KILN_OPTION_TEXT("sizes", &o.sizes, "PIXELS", "predict pairs at these sizes of the longer side, N[,N...]",
+    KILN_OPTION_BOOL("dry-run", &o.dry_run, "say what would happen, write nothing", .letter = 'n',
+                     .flags = KILN_ONCE),
+    KILN_OPTION_BOOL("all-cameras", &o.all_cameras,
+                     "predict pairs for all cameras, not only for 32"),
+    KILN_OPTION_TEXT("sizes", &o.sizes, "PIXELS",
+                     "predict pairs at these sizes of the longer side, N[,N...]",
                      .brief = "predict pairs at these lengths of the longer side"),
-    KILN_OPTION_NUMBER("outlier-range", &o.outlier_range, "N", "rows of a range of --outlier-sor; 0: chosen by rows and memory",
-                       .def = "0", .range = "0..4294967294", .flags = KILN_HIDDEN),
-    KILN_OPTION_PATH("against", &o.against, "MANIFEST", "also print the scales of this other bake, to compare"),
+    KILN_OPTION_NUMBER("outlier-range", &o.outlier_range, "N",
+                       "rows of a range of --outlier-sor; 0: chosen by rows and memory", .def = "0",
+                       .range = "0..4294967294", .flags = KILN_HIDDEN),
+    KILN_OPTION_PATH("against", &o.against, "MANIFEST",
+                     "also print the scales of this other bake, to compare"),
     KILN_OPTION_END,
 };
 
@@ -73,7 +83,7 @@ static const kiln_cli cli = {.program = "kiln-prune",
                              .common = kiln_common_options,
                              .checks = checks};
 
-/* ---- input ------------------------------------------------------------------------------------------------------------- */
+/* ---- input ----------------------------------------------------------------------------------- */
 static kiln_status open_prune_input(kiln_run *r, kiln_pruning *p, kiln_error *err)
 {
     kiln_manifest *m = kiln_run_manifest(r);
@@ -81,13 +91,15 @@ static kiln_status open_prune_input(kiln_run *r, kiln_pruning *p, kiln_error *er
     KILN_TRY(kiln_scene_get(m, &p->scene, err));
     if (p->scene.kind == KILN_SCENE_NONE)
         return kiln_fail(err, KILN_E_INPUT,
-                         "'%s' holds neither Gaussians nor points; import a scene that has some, or with --random-points N",
+                         "'%s' holds neither Gaussians nor points; import a scene that has some, "
+                         "or with --random-points N",
                          kiln_manifest_path(m));
     KILN_TRY(kiln_run_need(r, "knn", err));
     if (p->scene.kind == KILN_SCENE_POINTS) {
         kiln_status st = kiln_layer_current(m, KILN_LAYER_initial, &p->input, err);
         if (st != KILN_E_STALE) return st;
-        return kiln_fail(err, KILN_E_STALE, "'%s' holds points that are not Gaussians yet; run kiln-knn '%s' first",
+        return kiln_fail(err, KILN_E_STALE,
+                         "'%s' holds points that are not Gaussians yet; run kiln-knn '%s' first",
                          kiln_manifest_path(m), kiln_manifest_path(m));
     }
     KILN_TRY(kiln_layer_current(m, KILN_LAYER_source, &p->input, err));
@@ -113,7 +125,8 @@ static uint64_t kept_bytes(const kiln_layer *l)
     uint64_t bytes = 0;
     for (uint32_t i = 0; i < l->n_chunks; i++)
         for (uint32_t k = 0; k < l->chunks[i].n_planes; k++)
-            if (kiln_prune_keeps(l->chunks[i].planes[k].name)) bytes += l->chunks[i].planes[k].data.raw_bytes + CACHED;
+            if (kiln_prune_keeps(l->chunks[i].planes[k].name))
+                bytes += l->chunks[i].planes[k].data.raw_bytes + CACHED;
     return bytes;
 }
 
@@ -126,9 +139,11 @@ static void take_prune_size(kiln_pruning *p)
     p->cache += kiln_layer_size_of(p->spacing).all;
 }
 
-/* What the parent holds of cameras: where a limit is `auto` of all, which are weighed first; then of those that pairs are counted
- * for, and their report as JSON. unit_ram: of a unit that looks through a camera; its list is counted beside it, as a plan does. */
-static kiln_status foresee_views(kiln_run *r, const kiln_pruning *p, uint64_t unit_ram, kiln_error *err)
+/* What the parent holds of cameras: where a limit is `auto` of all, which are weighed first; then
+ * of those that pairs are counted for, and their report as JSON. unit_ram: of a unit that looks
+ * through a camera; its list is counted beside it, as a plan does. */
+static kiln_status foresee_views(kiln_run *r, const kiln_pruning *p, uint64_t unit_ram,
+                                 kiln_error *err)
 {
     enum { PAYLOAD = 1024, REPORTED = 2048 };
     uint32_t sizes[KILN_PRUNE_SIZES_MAX], n_sizes;
@@ -137,34 +152,41 @@ static kiln_status foresee_views(kiln_run *r, const kiln_pruning *p, uint64_t un
     KILN_TRY(kiln_scene_size_get(kiln_run_manifest(r), &size, err));
     const bool judged = kiln_prune_auto_rules(&o.rules) != 0;
     const uint64_t held = kiln_pruning_held_cameras(&o, (uint32_t)size.cameras),
-                   views = (uint64_t)n_sizes * kiln_pruning_forecast_cameras(&o, (uint32_t)size.cameras),
+                   views = (uint64_t)n_sizes *
+                           kiln_pruning_forecast_cameras(&o, (uint32_t)size.cameras),
                    listed = judged ? kiln_max_u64(held, views) : views;
-    const uint64_t of_held = sizeof(kiln_camera) + (judged ? sizeof(kiln_prune_weight) + sizeof(bool) + sizeof(uint32_t) : 0);
+    const uint64_t of_held =
+        sizeof(kiln_camera) +
+        (judged ? sizeof(kiln_prune_weight) + sizeof(bool) + sizeof(uint32_t) : 0);
     const uint64_t of_view = sizeof(kiln_prune_view) + sizeof(kiln_view_request) + REPORTED;
     kiln_run_foresee_parent(r, held * of_held + views * of_view);
     kiln_run_foresee_ram(r, unit_ram + kiln_small_list_ram(listed, 1, PAYLOAD), 0);
     return KILN_OK;
 }
 
-/* Before the first unit, so that a cap which is refused later costs no work. A camera's unit gets lists besides, which come from
- * the search for near-duplicates and take less than that does. */
+/* Before the first unit, so that a cap which is refused later costs no work. A camera's unit gets
+ * lists besides, which come from the search for near-duplicates and take less than that does. */
 static kiln_status need_ram(kiln_run *r, const kiln_pruning *p, kiln_error *err)
 {
     enum { TILE_ROWS = 1024 };
     kiln_run_foresee_ram(r, kiln_prune_stats_ram(&p->size), 1);
-    const uint64_t block = kiln_prune_block_ram(&p->size, o.rules.merge) + kiln_pruning_filters_ram(p);
-    const uint64_t of_block = sizeof(uint32_t) + kiln_prune_marks_bytes(p->size.blocks.rows); /* what a camera is weighed with */
+    const uint64_t block =
+        kiln_prune_block_ram(&p->size, o.rules.merge) + kiln_pruning_filters_ram(p);
+    /* what a camera is weighed with */
+    const uint64_t of_block = sizeof(uint32_t) + kiln_prune_marks_bytes(p->size.blocks.rows);
     const uint64_t marks = kiln_prune_auto_rules(&o.rules) ? p->input->n_chunks * of_block : 0;
-    const uint64_t strays = strcmp(o.rules.outlier_sor, "off") != 0 ? kiln_pruning_stray_bytes(p) : 0;
-    const uint64_t view =
-        kiln_prune_pairs_ram(&p->size, TILE_ROWS) + kiln_pruning_filters_ram(p) +
-        kiln_shared_payload_ram(kiln_max_u64(p->n_rows * sizeof *p->rows, marks) + kiln_pruning_asked_bytes(p) + strays);
+    const uint64_t strays =
+        strcmp(o.rules.outlier_sor, "off") != 0 ? kiln_pruning_stray_bytes(p) : 0;
+    const uint64_t view = kiln_prune_pairs_ram(&p->size, TILE_ROWS) + kiln_pruning_filters_ram(p) +
+                          kiln_shared_payload_ram(kiln_max_u64(p->n_rows * sizeof *p->rows, marks) +
+                                                  kiln_pruning_asked_bytes(p) + strays);
     KILN_TRY(foresee_views(r, p, view, err));
     KILN_TRY(kiln_pruning_foresee_looks(r, p, err));
     KILN_TRY(kiln_pruning_foresee_strays(r, p, err));
     kiln_run_foresee_ram(r, block, p->input->n_chunks);
     if (o.rules.merge) kiln_run_foresee_ram(r, kiln_prune_merges_ram(&p->size), 1);
-    if (o.rules.merge) KILN_TRY(kiln_run_need_ram(r, kiln_prune_merges_ram(&p->size), "near-duplicates", err));
+    if (o.rules.merge)
+        KILN_TRY(kiln_run_need_ram(r, kiln_prune_merges_ram(&p->size), "near-duplicates", err));
     return kiln_run_need_ram(r, block, "a block", err);
 }
 
@@ -173,7 +195,8 @@ static kiln_status key_prune_input(kiln_run *r, kiln_pruning *p, kiln_hash *out,
     kiln_hasher *h = kiln_run_key(r);
     kiln_key_hash(h, "input", p->input->digest);
     if (p->spacing) kiln_key_hash(h, "spacing", p->spacing->digest);
-    kiln_key_bytes(h, "origin", p->scene.origin, sizeof p->scene.origin); /* crops are in the source's coordinates */
+    /* crops are in the source's coordinates */
+    kiln_key_bytes(h, "origin", p->scene.origin, sizeof p->scene.origin);
     kiln_pruning_key_looks(p, h);
     const kiln_status st = kiln_pruning_key_judges(r, p, h, err);
     *out = kiln_key_end(h);
@@ -187,7 +210,8 @@ typedef struct {
     void *data;
 } only_output;
 
-static kiln_status run_one(kiln_run *r, const char *what, kiln_unit *u, only_output *out, kiln_error *err)
+static kiln_status run_one(kiln_run *r, const char *what, kiln_unit *u, only_output *out,
+                           kiln_error *err)
 {
     uint64_t bytes;
     KILN_TRY(kiln_run_units(r, what, u, 1, err));
@@ -195,18 +219,22 @@ static kiln_status run_one(kiln_run *r, const char *what, kiln_unit *u, only_out
     if (!out->bytes) out->bytes = bytes;
     if (bytes == out->bytes) return KILN_OK;
     return kiln_unit_refuse(r, u,
-                            kiln_fail(err, KILN_E_IO, "its '%s' has %llu bytes instead of %llu", out->name,
-                                      (unsigned long long)bytes, (unsigned long long)out->bytes),
+                            kiln_fail(err, KILN_E_IO, "its '%s' has %llu bytes instead of %llu",
+                                      out->name, (unsigned long long)bytes,
+                                      (unsigned long long)out->bytes),
                             err);
 }
 
-/* ---- statistics, rules, merges ------------------------------------------------------------------------------------------ */
+/* ---- statistics, rules, merges --------------------------------------------------------------- */
 /* Order statistics of finite numbers. */
 static kiln_status check_statistics(const kiln_prune_stats *s, uint64_t n, kiln_error *err)
 {
-    bool sound = s->n <= n && isfinite(s->median_log_scale) && isfinite(s->median_spacing2) && s->median_spacing2 >= 0;
-    for (int a = 0; a < 3; a++) sound = sound && isfinite(s->lo[a]) && isfinite(s->hi[a]) && s->lo[a] <= s->hi[a];
-    return sound ? KILN_OK : kiln_fail(err, KILN_E_IO, "its statistics do not belong to this layer");
+    bool sound = s->n <= n && isfinite(s->median_log_scale) && isfinite(s->median_spacing2) &&
+                 s->median_spacing2 >= 0;
+    for (int a = 0; a < 3; a++)
+        sound = sound && isfinite(s->lo[a]) && isfinite(s->hi[a]) && s->lo[a] <= s->hi[a];
+    return sound ? KILN_OK
+                 : kiln_fail(err, KILN_E_IO, "its statistics do not belong to this layer");
 }
 
 static kiln_status take_statistics(kiln_run *r, kiln_pruning *p, kiln_error *err)
@@ -235,7 +263,8 @@ done:
 
 static bool has_row(const kiln_pruning *p, uint32_t block, uint32_t row)
 {
-    return block < p->input->n_chunks && kiln_pruning_has_block(p, block) && row < p->input->chunks[block].count;
+    return block < p->input->n_chunks && kiln_pruning_has_block(p, block) &&
+           row < p->input->chunks[block].count;
 }
 
 static kiln_status check_merges(const kiln_pruning *p, uint64_t bytes, kiln_error *err)
@@ -245,7 +274,8 @@ static kiln_status check_merges(const kiln_pruning *p, uint64_t bytes, kiln_erro
         const kiln_merged_row *m = &p->merges[i];
         sound = has_row(p, m->block, m->row) && has_row(p, m->into_block, m->into_row);
     }
-    return sound ? KILN_OK : kiln_fail(err, KILN_E_IO, "it merges rows that the layer does not have");
+    return sound ? KILN_OK
+                 : kiln_fail(err, KILN_E_IO, "it merges rows that the layer does not have");
 }
 
 static kiln_status find_merges(kiln_run *r, kiln_pruning *p, kiln_error *err)
@@ -268,7 +298,8 @@ static kiln_status find_merges(kiln_run *r, kiln_pruning *p, kiln_error *err)
     u.key = kiln_key_end(h);
     u.ram = head.ram = kiln_prune_merges_ram(&p->size);
     u.ram_cache = p->cache;
-    KILN_GO(kiln_pruning_set_payload(&u, &(kiln_prune_request){.head = &head, .rows = p->rows, .strays = p->strays}, true, err));
+    KILN_GO(kiln_pruning_set_payload(
+        &u, &(kiln_prune_request){.head = &head, .rows = p->rows, .strays = p->strays}, true, err));
     KILN_GO(run_one(r, "looking for near-duplicates", &u, &out, err));
     p->merges = out.data;
     p->n_merges = out.bytes / sizeof *p->merges;
@@ -289,7 +320,8 @@ static kiln_status look_at_other(kiln_run *r, kiln_pruning *p, kiln_error *err)
     if (!o.against) return KILN_OK;
     head.text_bytes = strlen(o.against) + 1;
     u.ram = head.ram = kiln_prune_scales_ram(&p->size);
-    KILN_GO(kiln_pruning_set_payload(&u, &(kiln_prune_request){.head = &head, .text = o.against}, true, err));
+    KILN_GO(kiln_pruning_set_payload(&u, &(kiln_prune_request){.head = &head, .text = o.against},
+                                     true, err));
     KILN_GO(run_one(r, "reading the other bake", &u, &out, err));
     memcpy(&p->other, out.data, sizeof p->other);
     KILN_GO(kiln_unit_struct(r, &u, "largest", &largest, sizeof largest, err));
@@ -301,21 +333,25 @@ done:
     return st;
 }
 
-/* For `auto`. Nothing is said where near-duplicates are looked for, or another bake is read: how long that takes depends on more.
+/* For `auto`. Nothing is said where near-duplicates are looked for, or another bake is read: how
+ * long that takes depends on more.
  */
-static kiln_status expect_work(kiln_run *r, const kiln_pruning *p, uint32_t n_sizes, kiln_error *err)
+static kiln_status expect_work(kiln_run *r, const kiln_pruning *p, uint32_t n_sizes,
+                               kiln_error *err)
 {
     kiln_scene_size size;
     if (o.rules.merge || o.against) return KILN_OK;
     KILN_TRY(kiln_scene_size_get(kiln_run_manifest(r), &size, err));
     const double views = kiln_pruning_forecast_cameras(&o, (uint32_t)size.cameras);
-    double asked = strcmp(o.rules.outlier_sor, "off") != 0 ? kiln_work_knn((double)p->input->count) : 0;
-    for (uint32_t i = 0; i < p->n_looks; i++) asked += kiln_pruning_looks_s(p, &(kiln_looks_of_unit){.first = i, .n = 1});
+    double asked =
+        strcmp(o.rules.outlier_sor, "off") != 0 ? kiln_work_knn((double)p->input->count) : 0;
+    for (uint32_t i = 0; i < p->n_looks; i++)
+        asked += kiln_pruning_looks_s(p, &(kiln_looks_of_unit){.first = i, .n = 1});
     kiln_run_expect_work(r, kiln_work_prune((double)p->input->count, views * n_sizes) + asked);
     return KILN_OK;
 }
 
-/* ---- run --------------------------------------------------------------------------------------------------------------- */
+/* ---- run ------------------------------------------------------------------------------------- */
 /* Options that change no result but ask for numbers: worth a look at a pruned scene too. */
 static bool asks_for_numbers(void) { return o.all_cameras || o.sizes || o.against; }
 
@@ -371,7 +407,8 @@ static kiln_status bake_pruned(kiln_run *r, kiln_pruning *p, kiln_error *err)
     uint32_t sizes[KILN_PRUNE_SIZES_MAX], n_sizes;
     kiln_hash key;
     bool fresh;
-    KILN_TRY(kiln_filters_parse(o.filter_boxes, o.filter_spheres, o.filter_values, &p->filters.filters, err));
+    KILN_TRY(kiln_filters_parse(o.filter_boxes, o.filter_spheres, o.filter_values,
+                                &p->filters.filters, err));
     KILN_TRY(kiln_pruning_sizes(o.sizes, sizes, &n_sizes, err));
     KILN_TRY(kiln_prune_rows_parse("--drop-row", o.rules.drop_row, &p->rows, &p->n_rows, err));
     KILN_TRY(open_prune_input(r, p, err));
@@ -394,7 +431,8 @@ static kiln_status bake_pruned(kiln_run *r, kiln_pruning *p, kiln_error *err)
     KILN_TRY(kiln_pruning_draw_curve(r, p, err));
     KILN_TRY(look_at_other(r, p, err));
     KILN_TRY(report_pruning(r, p, err));
-    return fresh || kiln_run_is_once(r) ? KILN_OK : kiln_run_commit(r, key, kiln_pruning_put_layer, p, err);
+    return fresh || kiln_run_is_once(r) ? KILN_OK
+                                        : kiln_run_commit(r, key, kiln_pruning_put_layer, p, err);
 }
 
 /* The other bake is read last, so it is opened once in front of all work. */
@@ -402,7 +440,8 @@ static kiln_status check_against(const kiln_run *r, kiln_error *err)
 {
     kiln_manifest *m;
     if (!o.against) return KILN_OK;
-    const kiln_status st = kiln_manifest_open(o.against, KILN_OPEN_READ, "prune", kiln_run_allow_network(r), &m, err);
+    const kiln_status st =
+        kiln_manifest_open(o.against, KILN_OPEN_READ, "prune", kiln_run_allow_network(r), &m, err);
     if (st == KILN_OK)
         kiln_manifest_close(m);
     else
@@ -413,7 +452,8 @@ static kiln_status check_against(const kiln_run *r, kiln_error *err)
 static kiln_status check_prune(kiln_run *r, kiln_error *err)
 {
     kiln_filters filters;
-    KILN_TRY(kiln_filters_parse(o.filter_boxes, o.filter_spheres, o.filter_values, &filters, err)); /* not too many of them */
+    /* not too many of them */
+    KILN_TRY(kiln_filters_parse(o.filter_boxes, o.filter_spheres, o.filter_values, &filters, err));
     return check_against(r, err);
 }
 

@@ -1,8 +1,10 @@
-/* kiln-render -- draws the cameras as the profile's renderer would, and measures the pictures against their photos.
+/* kiln-render -- draws the cameras as the profile's renderer would, and measures the pictures
+ * against their photos.
  *
- * A unit is a camera. Its picture depends on the chunks that the camera can see. It does not depend on tile tables, which only save
- * work, nor on threads or the path of the file. If the file is missing, the unit is due again. With --camera, --cameras or -o the
- * program draws what was asked for, writes the files and changes nothing in the manifest. */
+ * A unit is a camera. Its picture depends on the chunks that the camera can see. It does not depend
+ * on tile tables, which only save work, nor on threads or the path of the file. If the file is
+ * missing, the unit is due again. With --camera, --cameras or -o the program draws what was asked
+ * for, writes the files and changes nothing in the manifest. */
 #include "stages/frame/background.h"
 #include "stages/render/against.h"
 #include "stages/render/background_choice.h"
@@ -23,90 +25,121 @@ static kiln_render_options o;
 
 #define X(id, name, suffix, what) "|" name
 static const char formats[] =
-    KILN_PICTURE_FORMAT_MAP(X) "|none|y4m|raw"; /* "|png|...": an option's range is all but the first bar */
+    /* "|png|...": an option's range is all but the first bar */
+    KILN_PICTURE_FORMAT_MAP(X) "|none|y4m|raw";
 #undef X
 #define X(id, name, suffix, what) name ": " what "; "
-static const char format_help[] =
-    KILN_PICTURE_FORMAT_MAP(X) "none: draw and hash, write nothing; by the suffix of -o where that is given; "
-                               "y4m, raw (RGB, 8 bits): all pictures as one stream of frames, to -o - (stdout) or a file";
+static const char format_help[] = KILN_PICTURE_FORMAT_MAP(
+    X) "none: draw and hash, write nothing; by the suffix of -o where that is given; "
+       "y4m, raw (RGB, 8 bits): all pictures as one stream of frames, to -o - (stdout) or a file";
 #undef X
 
 static const kiln_opt options[] = {
     KILN_VIEW_OPTION_ROWS(o.request),
     KILN_LEVEL_OPTION_ROW(o.level),
     KILN_OPTION_TEXT("background", &o.background, "COLOUR",
-                     "scene (the scene's own; else white where the photos are white wherever nothing is drawn; else black), white, "
+                     "scene (the scene's own; else white where the photos are white wherever "
+                     "nothing is drawn; else black), white, "
                      "black or r,g,b",
-                     .letter = 'b', .def = "scene", .brief = "behind the scene: a colour, or scene, which guesses",
+                     .letter = 'b', .def = "scene",
+                     .brief = "behind the scene: a colour, or scene, which guesses",
                      .group = "Pictures", .flags = KILN_KEYED),
-    KILN_OPTION_ENUM("format", &o.format, "FORMAT", formats + 1, format_help, .letter = 'f', .def = "png",
-                     .brief = "png, png16 or npy", .flags = KILN_KEYED),
+    KILN_OPTION_ENUM("format", &o.format, "FORMAT", formats + 1, format_help, .letter = 'f',
+                     .def = "png", .brief = "png, png16 or npy", .flags = KILN_KEYED),
     KILN_OPTION_BOOL("alpha", &o.alpha,
-                     "write PNGs with straight alpha, without the background (.npy always has alpha, and colours over the "
+                     "write PNGs with straight alpha, without the background (.npy always has "
+                     "alpha, and colours over the "
                      "background)",
                      .brief = "PNGs with straight alpha and no background", .flags = KILN_KEYED),
     KILN_OPTION_BOOL("depth", &o.depth,
-                     "also write NAME.depth.png (16 bits; its text chunk and the output give the scene units of one step) or "
+                     "also write NAME.depth.png (16 bits; its text chunk and the output give the "
+                     "scene units of one step) or "
                      "NAME.depth.npy",
                      .brief = "also NAME.depth.png, in 16 bits", .flags = KILN_KEYED),
-    KILN_OPTION_BOOL("depth-colours", &o.depth_colours,
-                     "also write NAME.depth.png in colours from red (near) to blue (far) instead of numbers",
-                     .brief = "also NAME.depth.png in colours, near red", .flags = KILN_KEYED | KILN_LATER),
+    KILN_OPTION_BOOL(
+        "depth-colours", &o.depth_colours,
+        "also write NAME.depth.png in colours from red (near) to blue (far) instead of numbers",
+        .brief = "also NAME.depth.png in colours, near red", .flags = KILN_KEYED | KILN_LATER),
     KILN_OPTION_BOOL("fast", &o.fast,
-                     "draw faster, not exactly (GPU only); a sample is also drawn exactly, to measure the difference in dB",
+                     "draw faster, not exactly (GPU only); a sample is also drawn exactly, to "
+                     "measure the difference in dB",
                      .brief = "faster on a GPU, not exactly", .flags = KILN_KEYED),
     KILN_OPTION_ENUM("undistort-filter", &o.undistort_filter, "FILTER", KILN_UNDISTORT_FILTERS,
-                     "interpolation when photos are undistorted for comparison: bilinear, as in COLMAP's image_undistorter, or "
+                     "interpolation when photos are undistorted for comparison: bilinear, as in "
+                     "COLMAP's image_undistorter, or "
                      "lanczos, which is sharper",
-                     .def = "bilinear", .brief = "interpolation of photos that are compared", .flags = KILN_KEYED | KILN_LATER),
-    KILN_OPTION_ENUM("exposure", &o.exposure, "WHEN", KILN_EXPOSURE_USES,
-                     "exposures that INRIA's trainer learnt (exposure.json); compare: use them when photos are compared; on: draw "
-                     "pictures with them, too; off: ignore them",
-                     .def = "compare", .brief = "draw with the exposures that INRIA's trainer learnt",
+                     .def = "bilinear", .brief = "interpolation of photos that are compared",
                      .flags = KILN_KEYED | KILN_LATER),
-    KILN_OPTION_TEXT("camera", &o.camera, "NAME", "only this camera, by name or #INDEX in sorted order", .letter = 'c',
-                     .brief = "only this camera, by name or #INDEX", .group = "Which views, in a run that stores nothing",
-                     .flags = KILN_ONCE),
+    KILN_OPTION_ENUM("exposure", &o.exposure, "WHEN", KILN_EXPOSURE_USES,
+                     "exposures that INRIA's trainer learnt (exposure.json); compare: use them "
+                     "when photos are compared; on: draw "
+                     "pictures with them, too; off: ignore them",
+                     .def = "compare",
+                     .brief = "draw with the exposures that INRIA's trainer learnt",
+                     .flags = KILN_KEYED | KILN_LATER),
+    KILN_OPTION_TEXT("camera", &o.camera, "NAME",
+                     "only this camera, by name or #INDEX in sorted order", .letter = 'c',
+                     .brief = "only this camera, by name or #INDEX",
+                     .group = "Which views, in a run that stores nothing", .flags = KILN_ONCE),
     KILN_OPTION_PATH("cameras", &o.where.cameras, "FILE",
-                     "draw these instead: cameras.json, transforms.json, a COLMAP folder, nerfstudio's camera_path.json or a JSON "
-                     "list as kiln-info --cameras writes it; import's --translate, --rotate and --scale apply to them, too",
+                     "draw these instead: cameras.json, transforms.json, a COLMAP folder, "
+                     "nerfstudio's camera_path.json or a JSON "
+                     "list as kiln-info --cameras writes it; import's --translate, --rotate and "
+                     "--scale apply to them, too",
                      .brief = "draw the cameras of this file instead", .flags = KILN_ONCE),
     KILN_OPTION_TEXT("orbit", &o.where.orbit, "N[,WHERE]",
-                     "draw N pictures on a circle around the scene instead, at the distance and height of its cameras, or as WHERE "
+                     "draw N pictures on a circle around the scene instead, at the distance and "
+                     "height of its cameras, or as WHERE "
                      "says: radius=R,height=H,centre=X:Y:Z in scene units, each optional",
-                     .brief = "draw N views on a circle about the scene instead", .flags = KILN_ONCE),
+                     .brief = "draw N views on a circle about the scene instead",
+                     .flags = KILN_ONCE),
     KILN_OPTION_NUMBER("interpolate", &o.where.interpolate, "N",
-                       "draw N pictures on a smooth path through the cameras instead, those of the bake or of --cameras",
-                       .range = "2..100000", .brief = "draw N views on a path through the cameras instead", .flags = KILN_ONCE),
+                       "draw N pictures on a smooth path through the cameras instead, those of the "
+                       "bake or of --cameras",
+                       .range = "2..100000",
+                       .brief = "draw N views on a path through the cameras instead",
+                       .flags = KILN_ONCE),
     KILN_OPTION_TEXT("through", &o.where.through, "A,B,...",
-                     "with --interpolate: through these cameras in this order, by name or #INDEX (default: all, by name)",
+                     "with --interpolate: through these cameras in this order, by name or #INDEX "
+                     "(default: all, by name)",
                      .brief = "the path leads through these, in this order", .flags = KILN_ONCE),
     KILN_OPTION_BOOL("constant-speed", &o.where.constant_speed,
-                     "with --interpolate: steps of equal length (default: longer where cameras are farther apart)",
+                     "with --interpolate: steps of equal length (default: longer where cameras are "
+                     "farther apart)",
                      .brief = "steps of the path are of equal length", .flags = KILN_ONCE),
-    KILN_OPTION_TEXT("look-at", &o.where.look_at, "X,Y,Z",
-                     "with --interpolate: turn every camera of the path to this point of the scene, upright",
-                     .brief = "turn every camera of the path to this point", .flags = KILN_ONCE),
-    KILN_OPTION_NUMBER("scale", &o.where.scale, "FACTOR", "draw pictures this many times as wide and high", .range = "0.001..64",
+    KILN_OPTION_TEXT(
+        "look-at", &o.where.look_at, "X,Y,Z",
+        "with --interpolate: turn every camera of the path to this point of the scene, upright",
+        .brief = "turn every camera of the path to this point", .flags = KILN_ONCE),
+    KILN_OPTION_NUMBER("scale", &o.where.scale, "FACTOR",
+                       "draw pictures this many times as wide and high", .range = "0.001..64",
                        .brief = "pictures FACTOR times as wide and high", .flags = KILN_ONCE),
     KILN_OPTION_TEXT("size", &o.where.size, "WxH",
-                     "draw pictures of this size, not stretched; if the shape differs, they show more at two sides",
+                     "draw pictures of this size, not stretched; if the shape differs, they show "
+                     "more at two sides",
                      .brief = "pictures of this size, not stretched", .flags = KILN_ONCE),
-    KILN_OPTION_TEXT("crop", &o.where.crop, "WxH+X+Y", "draw only these pixels of each picture, counted after --scale or --size",
+    KILN_OPTION_TEXT("crop", &o.where.crop, "WxH+X+Y",
+                     "draw only these pixels of each picture, counted after --scale or --size",
                      .brief = "only these pixels of each picture", .flags = KILN_ONCE),
     KILN_OPTION_PATH("video", &o.video, "FILE",
-                     "make a video (.mp4, .m4v, .mov, .mkv, .webm) of the pictures, in the order of their names, by ffmpeg, which "
+                     "make a video (.mp4, .m4v, .mov, .mkv, .webm) of the pictures, in the order "
+                     "of their names, by ffmpeg, which "
                      "must be installed",
                      .brief = "make a video of the views", .group = "Files", .flags = KILN_ONCE),
-    KILN_OPTION_NUMBER("fps", &o.fps, "RATE", "with --video and --format y4m: frames a second", .def = "30", .range = "0.1..1000",
-                       .brief = "pictures a second of the video", .flags = KILN_ONCE),
+    KILN_OPTION_NUMBER("fps", &o.fps, "RATE", "with --video and --format y4m: frames a second",
+                       .def = "30", .range = "0.1..1000", .brief = "pictures a second of the video",
+                       .flags = KILN_ONCE),
     KILN_OPTION_PATH("levels-against", &o.against, "DIR",
-                     "draw each level of detail from the test cameras at 2^(-LEVEL/2) of their size and measure it; "
+                     "draw each level of detail from the test cameras at 2^(-LEVEL/2) of their "
+                     "size and measure it; "
                      "DIR/level_LEVEL has the level, DIR/full_LEVEL the full scene",
-                     .brief = "measure each level of detail against the full scene", .flags = KILN_ONCE),
+                     .brief = "measure each level of detail against the full scene",
+                     .flags = KILN_ONCE),
     KILN_OPTION_PATH("output", &o.output, "PATH",
-                     "NAME.png, NAME.npy, NAME.jpg or NAME.webp for one camera, else a folder; -: stdout, with --format y4m or raw",
-                     .letter = 'o', .brief = "a picture of one camera, else a folder", .flags = KILN_ONCE),
+                     "NAME.png, NAME.npy, NAME.jpg or NAME.webp for one camera, else a folder; -: "
+                     "stdout, with --format y4m or raw",
+                     .letter = 'o', .brief = "a picture of one camera, else a folder",
+                     .flags = KILN_ONCE),
     KILN_OVERWRITE_OPTION(&o.overwrite),
     KILN_OPTION_END,
 };
@@ -136,7 +169,8 @@ static void plan_release(kiln_run *r, kiln_render_plan *s)
     free(s->video);
     if (s->units) kiln_units_release(s->units, s->n_jobs);
     free(s->units);
-    for (uint32_t i = 0; s->jobs && i < s->n_jobs; i++) kiln_view_chunks_release(&s->jobs[i].chunks);
+    for (uint32_t i = 0; s->jobs && i < s->n_jobs; i++)
+        kiln_view_chunks_release(&s->jobs[i].chunks);
     free(s->jobs);
     free(s->made);
     kiln_exposures_release(&s->exposures);
@@ -151,7 +185,9 @@ static void plan_release(kiln_run *r, kiln_render_plan *s)
 static kiln_status get_folder(kiln_run *r, kiln_render_plan *s, kiln_error *err)
 {
     char *real = realpath(kiln_manifest_path(kiln_run_manifest(r)), NULL);
-    if (!real) return kiln_fail(err, KILN_E_IO, "cannot resolve '%s'", kiln_manifest_path(kiln_run_manifest(r)));
+    if (!real)
+        return kiln_fail(err, KILN_E_IO, "cannot resolve '%s'",
+                         kiln_manifest_path(kiln_run_manifest(r)));
     char *slash = strrchr(real, '/');
     *slash = '\0';
     snprintf(s->folder, sizeof s->folder, "%s", real[0] ? real : "/");
@@ -159,7 +195,7 @@ static kiln_status get_folder(kiln_run *r, kiln_render_plan *s, kiln_error *err)
     return KILN_OK;
 }
 
-/* ---- plan --------------------------------------------------------------------------------------------------------------- */
+/* ---- plan ------------------------------------------------------------------------------------ */
 /* Chooses what the picture is drawn of. */
 static kiln_status choose_chunks(const kiln_render_plan *s, kiln_render_job *j, kiln_error *err)
 {
@@ -176,7 +212,8 @@ static kiln_status choose_chunks(const kiln_render_plan *s, kiln_render_job *j, 
     return KILN_OK;
 }
 
-kiln_status kiln_render_job_make(kiln_render_plan *s, kiln_render_job *j, const kiln_camera *c, kiln_error *err)
+kiln_status kiln_render_job_make(kiln_render_plan *s, kiln_render_job *j, const kiln_camera *c,
+                                 kiln_error *err)
 {
     const kiln_render_made *made;
     j->plan = s;
@@ -218,7 +255,8 @@ static kiln_status measure_camera(void *context, const kiln_camera *c, kiln_erro
     return KILN_OK;
 }
 
-/* Before the list of cameras is read: if it has no room, one camera after the other is asked what its picture would take. */
+/* Before the list of cameras is read: if it has no room, one camera after the other is asked what
+ * its picture would take. */
 static kiln_status need_cameras(kiln_run *r, kiln_render_plan *s, kiln_error *err)
 {
     kiln_scene_size size;
@@ -243,7 +281,8 @@ static kiln_status plan_render(kiln_run *r, kiln_render_plan *s, kiln_error *err
     KILN_TRY(kiln_scene_get(m, &s->scene, err));
     s->level_text = o.level;
     KILN_TRY(kiln_level_wish_parse(o.level, &s->wish, err));
-    KILN_TRY(kiln_drawn_current(m, s->kind, s->against || !kiln_level_wish_full(&s->wish), &s->drawn, err));
+    KILN_TRY(kiln_drawn_current(m, s->kind, s->against || !kiln_level_wish_full(&s->wish),
+                                &s->drawn, err));
     if (!s->against) KILN_TRY(kiln_drawn_narrow(&s->drawn, &s->wish, err));
     s->layer = s->drawn.chunks;
     KILN_TRY(KILN_ALLOC(&s->made, 1, "units", err));
@@ -272,7 +311,8 @@ static kiln_status plan_render(kiln_run *r, kiln_render_plan *s, kiln_error *err
     if (n > 0 && !s->against) KILN_TRY(say_measured(s, &s->cameras[first], err));
     if (kiln_run_is_once(r) && s->n_jobs >= MANY) kiln_run_open_early(r); /* all of them are due */
     for (uint32_t i = 0; i < s->n_jobs; i++) {
-        KILN_TRY(kiln_render_job_make(s, &s->jobs[i], s->against ? &s->smaller[i] : &s->cameras[first + i], err));
+        KILN_TRY(kiln_render_job_make(s, &s->jobs[i],
+                                      s->against ? &s->smaller[i] : &s->cameras[first + i], err));
         kiln_pictures_key_job(r, &s->jobs[i]); /* while the job's texts are in memory */
     }
     return KILN_OK;
@@ -294,13 +334,15 @@ static void drop_leftovers(const kiln_render_plan *s)
 static kiln_status draw_all(kiln_run *r, kiln_render_plan *s, kiln_error *err)
 {
     KILN_TRY(kiln_pictures_check_places(s, err));
-    KILN_TRY(KILN_ALLOC(&s->units, s->n_jobs, "units", err)); /* not before there is something to do */
+    /* not before there is something to do */
+    KILN_TRY(KILN_ALLOC(&s->units, s->n_jobs, "units", err));
     KILN_TRY(kiln_pictures_choose(r, s, err));
     KILN_TRY(kiln_render_exposures_check(s, err));
     if (s->stream.kind != KILN_VIDEO_NONE) KILN_TRY(kiln_video_plan_begin(r, s, err));
     KILN_TRY(kiln_render_plan_size(r, s, err));
     if (s->video) return kiln_video_plan_draw(r, s, err);
-    if (!kiln_run_is_frozen(r)) drop_leftovers(s); /* other hosts are writing: their processes are not known here */
+    /* other hosts are writing: their processes are not known here */
+    if (!kiln_run_is_frozen(r)) drop_leftovers(s);
     kiln_pictures_wait_for_files(r);
     return kiln_run_units(r, "rendering", s->units, s->n_jobs, err);
 }
@@ -315,7 +357,9 @@ static kiln_status render_all(kiln_run *r, kiln_render_plan *s, kiln_error *err)
         KILN_TRY(kiln_pictures_are_fresh(r, s, key, &fresh, err));
         if (fresh) return kiln_run_nothing_to_do(r, err);
     }
-    if (s->n_jobs == 0) kiln_warn(s->n_cameras > 0 ? "the bake has no level to draw" : "the bake has no camera to draw");
+    if (s->n_jobs == 0)
+        kiln_warn(s->n_cameras > 0 ? "the bake has no level to draw"
+                                   : "the bake has no camera to draw");
     KILN_TRY(draw_all(r, s, err));
     KILN_TRY(kiln_render_plan_report(r, s, err));
     if (s->video) KILN_TRY(kiln_video_plan_report(r, s, err));
@@ -327,13 +371,17 @@ static kiln_status check_render(kiln_run *r, kiln_error *err)
     const char *named = kiln_run_named_kind(r);
     KILN_TRY(kiln_viewpoints_check(&o.where, err));
     if (o.fast && !o.against && named && strcmp(named, "cpu") == 0)
-        return kiln_fail(err, KILN_E_USAGE,
-                         "--fast draws only on a GPU, but --devices names the CPU; leave out one of them "
-                         "(--no-fast where --fast was stored)");
+        return kiln_fail(
+            err, KILN_E_USAGE,
+            "--fast draws only on a GPU, but --devices names the CPU; leave out one of them "
+            "(--no-fast where --fast was stored)");
     KILN_TRY(kiln_pictures_check_options(&o, &cli, kiln_run_json(r), err));
     if (o.where.cameras || o.where.orbit) return KILN_OK;
-    KILN_TRY(kiln_cameras_named_check(kiln_run_manifest(r), "--through", o.where.through, true, err));
-    return o.where.interpolate ? KILN_OK : kiln_cameras_named_check(kiln_run_manifest(r), "--camera", o.camera, false, err);
+    KILN_TRY(
+        kiln_cameras_named_check(kiln_run_manifest(r), "--through", o.where.through, true, err));
+    return o.where.interpolate
+               ? KILN_OK
+               : kiln_cameras_named_check(kiln_run_manifest(r), "--camera", o.camera, false, err);
 }
 
 static kiln_status run_render(kiln_run *r, kiln_error *err)
@@ -358,7 +406,9 @@ static kiln_status run_render(kiln_run *r, kiln_error *err)
 static uint64_t read_early(kiln_worker *w, const atomic_bool *stop)
 {
     kiln_level_wish wish;
-    return kiln_level_wish_parse(o.level, &wish, NULL) == KILN_OK && kiln_level_wish_full(&wish) ? kiln_frame_early(w, stop) : 0;
+    return kiln_level_wish_parse(o.level, &wish, NULL) == KILN_OK && kiln_level_wish_full(&wish)
+               ? kiln_frame_early(w, stop)
+               : 0;
 }
 
 const kiln_stage_program kiln_stage_render = {.name = "render",

@@ -1,9 +1,10 @@
-/* kiln-tiles -- precomputes, for every camera, which Gaussians touch which 16x16 tile, in depth order (stages/tiles/DESIGN.md).
+/* kiln-tiles -- precomputes, for every camera, which Gaussians touch which 16x16 tile, in depth
+ * order (stages/tiles/DESIGN.md).
  *
- * First every camera is counted in fixed memory, so that pairs, bytes and peak memory are known before a list is
- * allocated. Then each camera has a planning unit (the visible Gaussians in drawing order) and one unit a band. A table
- * becomes visible when all cameras have theirs, or all that are not quarantined. Tables depend on nothing but the chunks that the
- * camera can see. */
+ * First every camera is counted in fixed memory, so that pairs, bytes and peak memory are known
+ * before a list is allocated. Then each camera has a planning unit (the visible Gaussians in
+ * drawing order) and one unit a band. A table becomes visible when all cameras have theirs, or all
+ * that are not quarantined. Tables depend on nothing but the chunks that the camera can see. */
 #include "stages/tiles/jobs.h"
 
 #include "base/log.h"
@@ -23,26 +24,37 @@ static const kiln_opt options[] = {
     KILN_VIEW_OPTION_ROWS(o.request),
     KILN_LEVEL_OPTION_ROW(o.level),
     KILN_OPTION_TEXT("tables", &o.tables, "WHICH",
-                     "auto (all while they are predicted below 4 GiB), all, none, or cameras (NAME or #INDEX) separated by commas",
-                     .def = "auto", .brief = "which cameras get a table: auto, all, none, a list", .flags = KILN_KEYED),
-    KILN_OPTION_TEXT("camera", &o.camera, "NAME", "only this camera, by name or #INDEX; the bake stays as it is", .letter = 'c',
+                     "auto (all while they are predicted below 4 GiB), all, none, or cameras (NAME "
+                     "or #INDEX) separated by commas",
+                     .def = "auto", .brief = "which cameras get a table: auto, all, none, a list",
+                     .flags = KILN_KEYED),
+    KILN_OPTION_TEXT("camera", &o.camera, "NAME",
+                     "only this camera, by name or #INDEX; the bake stays as it is", .letter = 'c',
                      .flags = KILN_ONCE),
-    KILN_OPTION_BOOL("predict", &o.predict, "count pairs, bytes and memory; make no table", .flags = KILN_ONCE),
+    KILN_OPTION_BOOL("predict", &o.predict, "count pairs, bytes and memory; make no table",
+                     .flags = KILN_ONCE),
     KILN_OPTION_END,
 };
 
-static bool is_word_of_tables(const char *text) { return !strcmp(text, "auto") || !strcmp(text, "all") || !strcmp(text, "none"); }
+static bool is_word_of_tables(const char *text)
+{
+    return !strcmp(text, "auto") || !strcmp(text, "all") || !strcmp(text, "none");
+}
 
 static kiln_status check_tables(const char *text, kiln_error *err)
 {
     return is_word_of_tables(text) ? KILN_OK : kiln_camera_list_check(text, err);
 }
 
-static const kiln_opt_check checks[] = {
-    KILN_VIEW_OPTION_CHECKS, KILN_LEVEL_OPTION_CHECK, {"tables", check_tables}, {"camera", kiln_camera_name_check}, {NULL, NULL}};
+static const kiln_opt_check checks[] = {KILN_VIEW_OPTION_CHECKS,
+                                        KILN_LEVEL_OPTION_CHECK,
+                                        {"tables", check_tables},
+                                        {"camera", kiln_camera_name_check},
+                                        {NULL, NULL}};
 
 static const kiln_cli cli = {.program = "kiln-tiles",
-                             .summary = "precomputes which Gaussians touch which tile, for every camera",
+                             .summary =
+                                 "precomputes which Gaussians touch which tile, for every camera",
                              .positionals = "MANIFEST",
                              .n_positionals = 1,
                              .options = options,
@@ -73,10 +85,12 @@ static kiln_status choose_tables(kiln_tiles_bake *b, kiln_error *err)
 {
     uint64_t total = 0;
     for (uint32_t i = 0; i < b->n_jobs; i++) total += b->jobs[i].bytes;
-    bool automatic = strcmp(o.tables, "auto") == 0, none = strcmp(o.tables, "none") == 0, all = strcmp(o.tables, "all") == 0;
+    bool automatic = strcmp(o.tables, "auto") == 0, none = strcmp(o.tables, "none") == 0,
+         all = strcmp(o.tables, "all") == 0;
     if (automatic && total > KILN_TILES_AUTO_BYTES) {
         char text[32];
-        kiln_say("tile tables would take about %s, so none are made (rendering does not need them); --tables all makes them",
+        kiln_say("tile tables would take about %s, so none are made (rendering does not need "
+                 "them); --tables all makes them",
                  kiln_size_text(total, text));
         none = true;
     }
@@ -99,22 +113,25 @@ static void table_release(kiln_tile_table *t)
 }
 
 #define ANY_SIZE UINT64_MAX
-static kiln_status get_array(const kiln_unit_result *r, const char *name, uint64_t bytes, kiln_array *out, kiln_error *err)
+static kiln_status get_array(const kiln_unit_result *r, const char *name, uint64_t bytes,
+                             kiln_array *out, kiln_error *err)
 {
     KILN_TRY(kiln_unit_result_array(r, name, out, err));
     if (bytes == ANY_SIZE || out->raw_bytes == bytes) return KILN_OK;
-    return kiln_fail(err, KILN_E_IO, "its '%s' has %llu bytes instead of %llu", name, (unsigned long long)out->raw_bytes,
-                     (unsigned long long)bytes);
+    return kiln_fail(err, KILN_E_IO, "its '%s' has %llu bytes instead of %llu", name,
+                     (unsigned long long)out->raw_bytes, (unsigned long long)bytes);
 }
 
-static kiln_status get_band(const kiln_unit *u, uint64_t n_tiles, kiln_tile_band *b, kiln_error *err)
+static kiln_status get_band(const kiln_unit *u, uint64_t n_tiles, kiln_tile_band *b,
+                            kiln_error *err)
 {
     KILN_TRY(get_array(&u->result, "tile_count", 4 * n_tiles, &b->tile_count, err));
     KILN_TRY(get_array(&u->result, "tile_bytes", 4 * n_tiles, &b->tile_bytes, err));
     return get_array(&u->result, "rank_delta", ANY_SIZE, &b->rank_delta, err);
 }
 
-static kiln_status put_table(kiln_run *r, const kiln_tiles_bake *b, kiln_manifest *m, const kiln_tiles_job *j, kiln_error *err)
+static kiln_status put_table(kiln_run *r, const kiln_tiles_bake *b, kiln_manifest *m,
+                             const kiln_tiles_job *j, kiln_error *err)
 {
     kiln_status st;
     kiln_tile_table t = {.antialiased = j->request.antialiased,
@@ -131,9 +148,12 @@ static kiln_status put_table(kiln_run *r, const kiln_tiles_bake *b, kiln_manifes
     const kiln_unit_result *plan = &plan_unit->result;
     snprintf(t.camera, sizeof t.camera, "%s", j->camera->name);
     snprintf(t.profile, sizeof t.profile, "%s", kiln_profiles[j->request.profile].name);
-    KILN_GO(kiln_unit_refuse(r, plan_unit, get_array(plan, "chunks", ANY_SIZE, &t.chunks, err), err));
-    KILN_GO(kiln_unit_refuse(r, plan_unit, get_array(plan, "visible_slot", 4 * t.visible, &t.visible_slot, err), err));
-    KILN_GO(kiln_unit_refuse(r, plan_unit, get_array(plan, "visible_row", 2 * t.visible, &t.visible_row, err), err));
+    KILN_GO(
+        kiln_unit_refuse(r, plan_unit, get_array(plan, "chunks", ANY_SIZE, &t.chunks, err), err));
+    KILN_GO(kiln_unit_refuse(
+        r, plan_unit, get_array(plan, "visible_slot", 4 * t.visible, &t.visible_slot, err), err));
+    KILN_GO(kiln_unit_refuse(
+        r, plan_unit, get_array(plan, "visible_row", 2 * t.visible, &t.visible_row, err), err));
     KILN_GO(KILN_ALLOC(&t.bands, t.n_bands, "bands", err));
     for (uint32_t k = 0; k < t.n_bands; k++) {
         const kiln_unit *u = &b->units[j->first_unit + 1 + k];
@@ -141,7 +161,8 @@ static kiln_status put_table(kiln_run *r, const kiln_tiles_bake *b, kiln_manifes
         t.bands[k].row0 = p->row0;
         t.bands[k].row1 = p->row1;
         t.bands[k].pairs = p->pairs;
-        KILN_GO(kiln_unit_refuse(r, u, get_band(u, (uint64_t)t.tiles_x * (p->row1 - p->row0), &t.bands[k], err), err));
+        KILN_GO(kiln_unit_refuse(
+            r, u, get_band(u, (uint64_t)t.tiles_x * (p->row1 - p->row0), &t.bands[k], err), err));
     }
     KILN_GO(kiln_tile_table_put(m, &t, err));
 done:
@@ -152,7 +173,8 @@ done:
 static kiln_status put_tables(kiln_run *r, kiln_manifest *m, void *context, kiln_error *err)
 {
     const kiln_tiles_bake *b = context;
-    KILN_TRY(kiln_tile_tables_keep(m, "", false, 0, err)); /* no table has an empty profile: all of them go */
+    /* no table has an empty profile: all of them go */
+    KILN_TRY(kiln_tile_tables_keep(m, "", false, 0, err));
     for (uint32_t i = 0; i < b->n_jobs; i++)
         if (b->jobs[i].has_table) KILN_TRY(put_table(r, b, m, &b->jobs[i], err));
     return KILN_OK;
@@ -180,7 +202,9 @@ static uint64_t rows_of_a_view(const kiln_tiles_bake *b)
 static kiln_status check_tiles(kiln_run *r, kiln_error *err)
 {
     KILN_TRY(kiln_cameras_named_check(kiln_run_manifest(r), "--camera", o.camera, false, err));
-    return is_word_of_tables(o.tables) ? KILN_OK : kiln_cameras_named_check(kiln_run_manifest(r), "--tables", o.tables, true, err);
+    return is_word_of_tables(o.tables)
+               ? KILN_OK
+               : kiln_cameras_named_check(kiln_run_manifest(r), "--tables", o.tables, true, err);
 }
 
 static kiln_status bake_tables(kiln_run *r, kiln_tiles_bake *b, kiln_error *err)

@@ -1,5 +1,6 @@
-/* filter -- linked into every unit test: KILN_TEST='ties*' runs only the tests whose names match (tests/run sets it from
- * T='unit/knn:ties*'). A constructor, so that no test's main has to know. */
+/* filter -- linked into every unit test: KILN_TEST='ties*' runs only the tests whose names match
+ * (tests/run sets it from T='unit/knn:ties*'). A constructor, so that no test's main has to
+ * know. */
 #include <setjmp.h>
 #include <stdarg.h>
 #include <stddef.h>

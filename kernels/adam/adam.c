@@ -7,10 +7,13 @@
 kiln_status kiln_adam_check(const kiln_adam_args *a, kiln_error *err)
 {
     if (a->n > UINT32_MAX - 1)
-        return kiln_fail(err, KILN_E_INPUT, "adam: %llu rows; at most 2^32 - 2 are possible", (unsigned long long)a->n);
+        return kiln_fail(err, KILN_E_INPUT, "adam: %llu rows; at most 2^32 - 2 are possible",
+                         (unsigned long long)a->n);
     if (a->sh_degree > KILN_SH_DEGREE_MAX)
-        return kiln_fail(err, KILN_E_INPUT, "adam: the spherical harmonics have degree %u; the highest known degree is %d",
-                         a->sh_degree, KILN_SH_DEGREE_MAX);
+        return kiln_fail(
+            err, KILN_E_INPUT,
+            "adam: the spherical harmonics have degree %u; the highest known degree is %d",
+            a->sh_degree, KILN_SH_DEGREE_MAX);
     return KILN_OK;
 }
 

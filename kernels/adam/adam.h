@@ -1,18 +1,23 @@
 /* adam -- one step of Adam (Kingma and Ba 2015) on the parameters of a chunk's Gaussians.
  *
- *   means [3][n], log_scales [3][n], quats [4][n], opacity_logits [n], sh0 [3][n], shN [3K][n]   f32  inout, raw parameters
- *   gradients [P][n]   in     project_backward's, to be multiplied by `weight`; P = kiln_gradient_planes(sh_degree)
- *   m, v [P][n]        inout  running means of the gradient and of its square; zero before the first step
+ *   means [3][n], log_scales [3][n], quats [4][n], opacity_logits [n], sh0 [3][n], shN [3K][n]
+ *       f32  inout, raw parameters
+ *   gradients [P][n]   in     project_backward's, to be multiplied by `weight`; P =
+ *                             kiln_gradient_planes(sh_degree)
+ *   m, v [P][n]        inout  running means of the gradient and of its square; zero before the
+ *                             first step
  *
- * With beta 0.9 and 0.99 a parameter moves by -step m' / (sqrt(v') + 1e-15), m' and v' being m and v times correct1 and correct2.
- * The caller computes those and the steps' decay on the host (kiln_adam_at): no power or cosine is computed here. A mean's step is
- * in units of the Gaussian's longest axis (and so `least` is for its gradient), or where that is longer than `longest`, of
- * longest^2 / axis: a large Gaussian hides others, and hardly moves. A rotation's step is in half angles about its own axes:
- * quat (1, h0, h1, h2), to length 1. A logit stays at most KILN_ADAM_LOGIT_MAX.
- * A parameter whose gradient is 0 stays, and so do its m and v.
+ * With beta 0.9 and 0.99 a parameter moves by -step m' / (sqrt(v') + 1e-15), m' and v' being m and
+ * v times correct1 and correct2. The caller computes those and the steps' decay on the host
+ * (kiln_adam_at): no power or cosine is computed here. A mean's step is in units of the Gaussian's
+ * longest axis (and so `least` is for its gradient), or where that is longer than `longest`, of
+ * longest^2 / axis: a large Gaussian hides others, and hardly moves. A rotation's step is in half
+ * angles about its own axes: quat (1, h0, h1, h2), to length 1. A logit stays at most
+ * KILN_ADAM_LOGIT_MAX. A parameter whose gradient is 0 stays, and so do its m and v.
  *
- * Each parameter alone, with sums, products, quotients and square roots that are correctly rounded: the same bits everywhere.
- * Pointers, work (none), threads: as in knn.h. KILN_E_INPUT: n above 2^32 - 2, a degree above 4.
+ * Each parameter alone, with sums, products, quotients and square roots that are correctly rounded:
+ * the same bits everywhere. Pointers, work (none), threads: as in knn.h. KILN_E_INPUT: n above 2^32
+ * - 2, a degree above 4.
  */
 #ifndef KILN_KERNELS_ADAM_H
 #define KILN_KERNELS_ADAM_H
@@ -42,10 +47,12 @@ typedef struct {
     float longest;            /* of an axis in a mean's step, scene units; 0: any length */
 } kiln_adam_args;
 
-typedef kiln_status kiln_adam_fn(const kiln_exec *x, const kiln_adam_args *a, void *work, size_t *work_bytes, kiln_error *err);
+typedef kiln_status kiln_adam_fn(const kiln_exec *x, const kiln_adam_args *a, void *work,
+                                 size_t *work_bytes, kiln_error *err);
 
-/* Fills steps, correct1 and correct2 for step t of `steps` (from 0): the steps fall from `full` along half a cosine towards a
- * tenth. In double, with + - * / alone: the same numbers on every machine. */
+/* Fills steps, correct1 and correct2 for step t of `steps` (from 0): the steps fall from `full`
+ * along half a cosine towards a tenth. In double, with + - * / alone: the same numbers on every
+ * machine. */
 void kiln_adam_at(kiln_adam_args *a, const kiln_adam_steps *full, uint32_t t, uint32_t steps);
 
 /* Checks the arguments for both siblings. */

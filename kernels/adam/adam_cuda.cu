@@ -23,7 +23,8 @@ __global__ void __launch_bounds__(BLOCK) step_rows(const kiln_adam_args a, uint6
 
 } // namespace
 
-extern "C" kiln_status kiln_adam_cuda(const kiln_exec *x, const kiln_adam_args *a, void *work, size_t *work_bytes, kiln_error *err)
+extern "C" kiln_status kiln_adam_cuda(const kiln_exec *x, const kiln_adam_args *a, void *work,
+                                      size_t *work_bytes, kiln_error *err)
 {
     KILN_TRY(kiln_adam_check(a, err));
     const kiln::entry entry(x, "adam");

@@ -1,25 +1,31 @@
-/* blend_weights -- how much of a picture each listed Gaussian makes up: the sum of alpha T over the pixels, T the transmittance
- * that nearer Gaussians leave. Where they are asked for, also its largest alpha T of any pixel, and the sum of alpha alone, which
- * is what it would make up if nothing stood in front of it.
+/* blend_weights -- how much of a picture each listed Gaussian makes up: the sum of alpha T over the
+ * pixels, T the transmittance that nearer Gaussians leave. Where they are asked for, also its
+ * largest alpha T of any pixel, and the sum of alpha alone, which is what it would make up if
+ * nothing stood in front of it.
  *
  *   splats [n]            in     colours are not read
  *   tile_counts [tiles], ranks [n_pairs], row0, row1, view, profile   in, as in raster.h
- *   weights [n]           inout  to element i is added, for each pixel in which Gaussian i is drawn, the whole part of 2^24 alpha T
- *                                (KILN_BLEND_UNIT). Elements of Gaussians that no tile lists stay as they are
- *   peaks [n]             inout  or NULL; element i becomes the largest of these whole parts, if it was less
- *   alphas [n]            inout  or NULL; to element i is added the whole part of 2^24 alpha of each pixel in which alpha shows,
- *                                finished pixels too. Lists are then read to their ends
+ *   weights [n]           inout  to element i is added, for each pixel in which Gaussian i is
+ *                                drawn, the whole part of 2^24 alpha T (KILN_BLEND_UNIT). Elements
+ *                                of Gaussians that no tile lists stay as they are
+ *   peaks [n]             inout  or NULL; element i becomes the largest of these whole parts, if it
+ *                                was less
+ *   alphas [n]            inout  or NULL; to element i is added the whole part of 2^24 alpha of
+ *                                each pixel in which alpha shows, finished pixels too. Lists are
+ *                                then read to their ends
  *   mask [rows][width]    in     or NULL; a pixel of 0 counts nowhere
- *   state [rows][width]   inout  or NULL, as in raster.h: a view whose Gaussians come in slabs. Only `left` is read and written; a
- *                                pixel that the mask leaves out is left as stopped
+ *   state [rows][width]   inout  or NULL, as in raster.h: a view whose Gaussians come in slabs.
+ *                                Only `left` is read and written; a pixel that the mask leaves out
+ *                                is left as stopped
  *
- * alpha, T, and which pixels are drawn are those of raster, bit for bit. Sums and maxima are of integers, so that threads, bands,
- * slabs and the order of tiles do not show: both siblings give the same bits. No profile lets alpha be 1, so that a call adds less
- * than 2^24 for each pixel; a picture has at most 2^40.
+ * alpha, T, and which pixels are drawn are those of raster, bit for bit. Sums and maxima are of
+ * integers, so that threads, bands, slabs and the order of tiles do not show: both siblings give
+ * the same bits. No profile lets alpha be 1, so that a call adds less than 2^24 for each pixel; a
+ * picture has at most 2^40.
  *
- * Opacities must be at most 1. Pointers, work, threads: as in knn.h.
- * KILN_E_INPUT: a rank at or above n; n_pairs below the sum of tile_counts (CUDA reports these two in x->violation); a view without
- * pixels or with more than 2^20 either way. The outputs are undefined then.
+ * Opacities must be at most 1. Pointers, work, threads: as in knn.h. KILN_E_INPUT: a rank at or
+ * above n; n_pairs below the sum of tile_counts (CUDA reports these two in x->violation); a view
+ * without pixels or with more than 2^20 either way. The outputs are undefined then.
  */
 #ifndef KILN_KERNELS_BLEND_WEIGHTS_H
 #define KILN_KERNELS_BLEND_WEIGHTS_H
@@ -47,8 +53,8 @@ typedef struct {
     kiln_raster_state *state;
 } kiln_blend_weights_args;
 
-typedef kiln_status kiln_blend_weights_fn(const kiln_exec *x, const kiln_blend_weights_args *a, void *work, size_t *work_bytes,
-                                          kiln_error *err);
+typedef kiln_status kiln_blend_weights_fn(const kiln_exec *x, const kiln_blend_weights_args *a,
+                                          void *work, size_t *work_bytes, kiln_error *err);
 
 /* The arguments of raster that describe the same lists: for its checks and its counts of pixels. */
 kiln_raster_args kiln_blend_weights_raster(const kiln_blend_weights_args *a);

@@ -1,8 +1,9 @@
-/* blend_weights on CUDA: laid out as raster_cuda.cu, with its loads, plan and pixels. A warp draws a quarter of a tile, 8 x 8
- * pixels, two a lane; it looks at 32 pairs at once and walks through those that may reach its quarter. What its lanes draw of a
- * Gaussian is summed over the warp in 32 bits (64 pixels of less than 2^24) and added to the Gaussian's 64 bits by one lane:
- * integers, so that the order in which warps come does not show. Peaks and sums of alphas come and go likewise, in kernels of their
- * own (`form`): the one for shares alone has no further instruction.
+/* blend_weights on CUDA: laid out as raster_cuda.cu, with its loads, plan and pixels. A warp draws
+ * a quarter of a tile, 8 x 8 pixels, two a lane; it looks at 32 pairs at once and walks through
+ * those that may reach its quarter. What its lanes draw of a Gaussian is summed over the warp in 32
+ * bits (64 pixels of less than 2^24) and added to the Gaussian's 64 bits by one lane: integers, so
+ * that the order in which warps come does not show. Peaks and sums of alphas come and go likewise,
+ * in kernels of their own (`form`): the one for shares alone has no further instruction.
  */
 #include "kernels/blend_weights/blend_weights.h"
 
@@ -47,7 +48,8 @@ struct totals {
     const uint8_t *mask;
 };
 
-/* Of the pixels of a thread: their places, which p.x no longer has where they have stopped, and whether they count. */
+/* Of the pixels of a thread: their places, which p.x no longer has where they have stopped, and
+ * whether they count. */
 struct places {
     float x[PIXELS];
     bool count[PIXELS];
@@ -68,29 +70,33 @@ __device__ int32_t blend_share(float alpha, const kiln_blend_rule &rule, pixel *
 template <class T> __device__ T sum_of_warp(T v)
 {
 #pragma unroll
-    for (uint32_t half = LANES / 2; half > 0; half /= 2) v += __shfl_xor_sync(ALL_LANES, v, static_cast<int>(half));
+    for (uint32_t half = LANES / 2; half > 0; half /= 2)
+        v += __shfl_xor_sync(ALL_LANES, v, static_cast<int>(half));
     return v;
 }
 
 __device__ int32_t most_of_warp(int32_t v)
 {
 #pragma unroll
-    for (uint32_t half = LANES / 2; half > 0; half /= 2) v = max(v, __shfl_xor_sync(ALL_LANES, v, static_cast<int>(half)));
+    for (uint32_t half = LANES / 2; half > 0; half /= 2)
+        v = max(v, __shfl_xor_sync(ALL_LANES, v, static_cast<int>(half)));
     return v;
 }
 
 template <form F>
-__device__ void blend_entries(const entry *entries, uint32_t n, const kiln_blend_rule &rule, pixel_row *row, const places &at,
-                              const totals &to)
+__device__ void blend_entries(const entry *entries, uint32_t n, const kiln_blend_rule &rule,
+                              pixel_row *row, const places &at, const totals &to)
 {
     for (uint32_t i = 0; i < n; i++) {
         const entry e = entries[i];
-        const float dy = e.y - row->centre_y, slope = kiln_power_slope(e.b, dy), base = kiln_power_base(e.half_c, dy);
+        const float dy = e.y - row->centre_y, slope = kiln_power_slope(e.b, dy),
+                    base = kiln_power_base(e.half_c, dy);
         int32_t units = 0, peak = 0, alphas = 0;
 #pragma unroll
         for (uint32_t k = 0; k < PIXELS; k++) {
             pixel *const p = &row->pixels[k];
-            const float power = kiln_power_at(e.half_a, slope, base, e.x - (F == REACHES ? at.x[k] : p->x));
+            const float power =
+                kiln_power_at(e.half_a, slope, base, e.x - (F == REACHES ? at.x[k] : p->x));
             if (!(power >= e.power_min && power <= 0.0f)) continue;
             const float alpha = kiln_alpha(e.opacity, power, rule.max_alpha);
             if (!kiln_alpha_shows(alpha)) continue;
@@ -105,9 +111,12 @@ __device__ void blend_entries(const entry *entries, uint32_t n, const kiln_blend
         if (F != SHARES) peak = most_of_warp(peak);
         if (F == REACHES) alphas = sum_of_warp(alphas);
         if (threadIdx.x % LANES != 0) continue;
-        if (F == SHARES || units > 0) kiln::add64(&to.weights[e.rank], static_cast<uint64_t>(units));
-        if (F != SHARES && to.peaks && peak > 0) atomicMax(&to.peaks[e.rank], static_cast<uint32_t>(peak));
-        if (F == REACHES && alphas > 0) kiln::add64(&to.alphas[e.rank], static_cast<uint64_t>(alphas));
+        if (F == SHARES || units > 0)
+            kiln::add64(&to.weights[e.rank], static_cast<uint64_t>(units));
+        if (F != SHARES && to.peaks && peak > 0)
+            atomicMax(&to.peaks[e.rank], static_cast<uint32_t>(peak));
+        if (F == REACHES && alphas > 0)
+            kiln::add64(&to.alphas[e.rank], static_cast<uint64_t>(alphas));
     }
 }
 
@@ -139,7 +148,9 @@ __device__ void draw_quarter(const job &j, uint64_t index, entry *entries, const
     while (todo.count > 0 && (F == REACHES || __any_sync(ALL_LANES, exact::is_live(row)))) {
         const uint32_t rank = lane < todo.count ? todo.ranks[lane] : 0;
         const found f = find_records<load_record<VECTORS>>(
-            j, todo, rank, q, [&](const record &r, kiln_raster_reach, uint32_t place) { entries[place] = entry_of(r, rank); });
+            j, todo, rank, q, [&](const record &r, kiln_raster_reach, uint32_t place) {
+                entries[place] = entry_of(r, rank);
+            });
         __syncwarp();
         blend_entries<F>(entries, f.count, j.rule, &row, at, to);
         __syncwarp();
@@ -150,7 +161,8 @@ __device__ void draw_quarter(const job &j, uint64_t index, entry *entries, const
     check_rest(j, q.list, q.length, q.length - todo.count);
 }
 
-template <bool VECTORS, bool SLAB, form F> __global__ void __launch_bounds__(BLOCK) draw_tiles(const job j, const totals to)
+template <bool VECTORS, bool SLAB, form F>
+__global__ void __launch_bounds__(BLOCK) draw_tiles(const job j, const totals to)
 {
     __shared__ entry entries[WARPS][LANES];
     if (!lists_are_given(j)) return;
@@ -158,7 +170,7 @@ template <bool VECTORS, bool SLAB, form F> __global__ void __launch_bounds__(BLO
         draw_quarter<VECTORS, SLAB, F>(j, j.order[turn], entries[threadIdx.x / LANES], to);
 }
 
-/* ---- launchers ------------------------------------------------------------------------------------------------------- */
+/* ---- launchers ------------------------------------------------------------------------------- */
 using draw_kernel = void (*)(job, totals);
 
 template <bool VECTORS, bool SLAB> draw_kernel kernel_of(const kiln_blend_weights_args *a)
@@ -174,8 +186,8 @@ template <bool VECTORS> draw_kernel kernel_for(const kiln_blend_weights_args *a)
 
 } // namespace
 
-extern "C" kiln_status kiln_blend_weights_cuda(const kiln_exec *x, const kiln_blend_weights_args *a, void *work, size_t *work_bytes,
-                                               kiln_error *err)
+extern "C" kiln_status kiln_blend_weights_cuda(const kiln_exec *x, const kiln_blend_weights_args *a,
+                                               void *work, size_t *work_bytes, kiln_error *err)
 {
     const kiln_raster_args as_raster = kiln_blend_weights_raster(a);
     KILN_TRY(kiln_raster_check(&as_raster, err));
@@ -191,10 +203,11 @@ extern "C" kiln_status kiln_blend_weights_cuda(const kiln_exec *x, const kiln_bl
     }
     KILN_TRY(kiln::check_work("blend_weights", c.used, *work_bytes, err));
     if (tiles == 0) return KILN_OK;
-    LAUNCH(plan_tiles, kiln::blocks_for(tiles, PLAN_BLOCK, INT32_MAX), PLAN_BLOCK, 0, tiles, tile_range{0, tiles}, a->tile_counts,
-           ends, order);
+    LAUNCH(plan_tiles, kiln::blocks_for(tiles, PLAN_BLOCK, INT32_MAX), PLAN_BLOCK, 0, tiles,
+           tile_range{0, tiles}, a->tile_counts, ends, order);
     const job j = job_of(x, &as_raster, tiles, ends, order);
     const draw_kernel draw = j.splats_as_vectors ? kernel_for<true>(a) : kernel_for<false>(a);
-    LAUNCH(draw, kiln::blocks_for(tiles, 1, INT32_MAX), BLOCK, 0, j, totals{a->weights, a->peaks, a->alphas, a->mask});
+    LAUNCH(draw, kiln::blocks_for(tiles, 1, INT32_MAX), BLOCK, 0, j,
+           totals{a->weights, a->peaks, a->alphas, a->mask});
     return KILN_OK;
 }

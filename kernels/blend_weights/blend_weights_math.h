@@ -4,8 +4,12 @@
 
 #include "kernels/blend_weights/blend_weights.h"
 
-/* Of alpha T or alpha, which is 0 or from 2^-22 up to below 1: the product is exact, and what is left of its fraction is cut off.
+/* Of alpha T or alpha, which is 0 or from 2^-22 up to below 1: the product is exact, and what is
+ * left of its fraction is cut off.
  */
-static inline KILN_HD int32_t kiln_blend_units(float weight) { return (int32_t)(weight * (float)KILN_BLEND_UNIT); }
+static inline KILN_HD int32_t kiln_blend_units(float weight)
+{
+    return (int32_t)(weight * (float)KILN_BLEND_UNIT);
+}
 
 #endif

@@ -26,7 +26,9 @@ void kiln_coarsen_weights(const kiln_coarsen_rows *rows)
 {
     for (uint64_t i = 0; i < rows->n; i++) {
         const double w = (double)kiln_sigmoidf(rows->opacity_logits[i]) * surface_of(rows, i);
-        rows->weights[i] = w > (double)most_weight ? most_weight : w > (double)least_weight ? (float)w : least_weight;
+        rows->weights[i] = w > (double)most_weight    ? most_weight
+                           : w > (double)least_weight ? (float)w
+                                                      : least_weight;
     }
 }
 
@@ -36,7 +38,8 @@ size_t kiln_coarsen_layout(coarsen_state *s, uint64_t n, uint32_t sh_degree, voi
     memset(s, 0, sizeof *s);
     s->n = n;
     s->threads = 1;
-    s->stride = (uint32_t)((kiln_coarsen_colours(sh_degree) + COARSEN_LANES - 1) / COARSEN_LANES * COARSEN_LANES);
+    s->stride = (uint32_t)((kiln_coarsen_colours(sh_degree) + COARSEN_LANES - 1) / COARSEN_LANES *
+                           COARSEN_LANES);
     s->nodes = kiln_take(&c, n, sizeof *s->nodes);
     s->colours = kiln_take(&c, n, s->stride * sizeof *s->colours);
     s->into = kiln_take(&c, n, sizeof *s->into);
@@ -62,19 +65,23 @@ size_t kiln_coarsen_bytes(uint64_t n, uint32_t sh_degree, uint32_t n_levels)
     return kiln_coarsen_layout(&s, n, sh_degree, NULL);
 }
 
-static void copy_planes(const float *from, uint64_t n_from, uint64_t row, float *to, uint64_t n_to, uint64_t at, uint64_t planes)
+static void copy_planes(const float *from, uint64_t n_from, uint64_t row, float *to, uint64_t n_to,
+                        uint64_t at, uint64_t planes)
 {
     for (uint64_t p = 0; p < planes; p++) to[p * n_to + at] = from[p * n_from + row];
 }
 
-static void store_unmerged(const kiln_coarsen_rows *in, uint64_t row, kiln_coarsen_rows *out, uint64_t at)
+static void store_unmerged(const kiln_coarsen_rows *in, uint64_t row, kiln_coarsen_rows *out,
+                           uint64_t at)
 {
     copy_planes(in->means, in->n, row, out->means, out->n, at, 3);
     copy_planes(in->log_scales, in->n, row, out->log_scales, out->n, at, 3);
     copy_planes(in->quats, in->n, row, out->quats, out->n, at, 4);
     copy_planes(in->opacity_logits, in->n, row, out->opacity_logits, out->n, at, 1);
     copy_planes(in->sh0, in->n, row, out->sh0, out->n, at, 3);
-    if (in->sh_degree > 0) copy_planes(in->shN, in->n, row, out->shN, out->n, at, kiln_coarsen_colours(in->sh_degree) - 3);
+    if (in->sh_degree > 0)
+        copy_planes(in->shN, in->n, row, out->shN, out->n, at,
+                    kiln_coarsen_colours(in->sh_degree) - 3);
     copy_planes(in->weights, in->n, row, out->weights, out->n, at, 1);
     if (in->visibility) out->visibility[at] = in->visibility[row];
     if (in->prominence) out->prominence[at] = in->prominence[row];
@@ -102,9 +109,11 @@ static void store_merged(const coarsen_state *s, uint64_t slot, kiln_coarsen_row
     double values[3], axes[9], quat[4], log_scales[3];
     kiln_covar_axes(g->covar, values, axes);
     kiln_quat_of_rotation(axes, quat);
-    for (uint64_t a = 0; a < 3; a++) log_scales[a] = 0.5 * kiln_log_f64(values[a] > least ? values[a] : least);
+    for (uint64_t a = 0; a < 3; a++)
+        log_scales[a] = 0.5 * kiln_log_f64(values[a] > least ? values[a] : least);
     kiln_coarsen_grow(g->mass, s->antialiased, log_scales);
-    for (uint64_t a = 0; a < 3; a++) log_scales[a] = log_scales[a] < most_log_scale ? log_scales[a] : most_log_scale;
+    for (uint64_t a = 0; a < 3; a++)
+        log_scales[a] = log_scales[a] < most_log_scale ? log_scales[a] : most_log_scale;
     for (uint64_t a = 0; a < 3; a++) {
         out->means[a * out->n + at] = (float)g->mean[a];
         out->log_scales[a * out->n + at] = (float)log_scales[a];
@@ -143,28 +152,35 @@ void kiln_coarsen_store(const coarsen_state *s, const kiln_coarsen_rows *in, kil
     }
 }
 
-static kiln_status check_coarsen_rows(const kiln_coarsen_rows *in, const kiln_coarsen_levels *levels, kiln_error *err)
+static kiln_status check_coarsen_rows(const kiln_coarsen_rows *in,
+                                      const kiln_coarsen_levels *levels, kiln_error *err)
 {
     if (in->sh_degree > 4)
-        return kiln_fail(err, KILN_E_INPUT, "coarsen: the harmonics have degree %u; the highest known degree is 4", in->sh_degree);
+        return kiln_fail(err, KILN_E_INPUT,
+                         "coarsen: the harmonics have degree %u; the highest known degree is 4",
+                         in->sh_degree);
     if (in->n > max_rows)
-        return kiln_fail(err, KILN_E_INPUT, "coarsen: %llu rows; at most 2^32 - 2 are possible", (unsigned long long)in->n);
+        return kiln_fail(err, KILN_E_INPUT, "coarsen: %llu rows; at most 2^32 - 2 are possible",
+                         (unsigned long long)in->n);
     for (uint32_t i = 0; i < levels->n; i++)
         if (in->n > 0 && levels->counts[i] == 0)
-            return kiln_fail(err, KILN_E_INPUT, "coarsen: level %u was asked for without rows", i + 1);
+            return kiln_fail(err, KILN_E_INPUT, "coarsen: level %u was asked for without rows",
+                             i + 1);
     return KILN_OK;
 }
 
 /* Rows of `in` that one row of level k may stand for: twice the average. */
 static uint32_t members_at(uint32_t level) { return level < 31 ? 2u << level : UINT32_MAX; }
 
-kiln_status kiln_coarsen(const kiln_coarsen_rows *in, const kiln_coarsen_levels *levels, void *work, size_t work_bytes,
-                         unsigned threads, kiln_error *err)
+kiln_status kiln_coarsen(const kiln_coarsen_rows *in, const kiln_coarsen_levels *levels, void *work,
+                         size_t work_bytes, unsigned threads, kiln_error *err)
 {
     KILN_TRY(check_coarsen_rows(in, levels, err));
     const size_t bytes = kiln_coarsen_bytes(in->n, in->sh_degree, levels->n);
     if (work_bytes < bytes)
-        return kiln_fail(err, KILN_E_CAP, "coarsen needs %zu bytes of work space, but was given %zu", bytes, work_bytes);
+        return kiln_fail(err, KILN_E_CAP,
+                         "coarsen needs %zu bytes of work space, but was given %zu", bytes,
+                         work_bytes);
     const coarsen_code *const code = kiln_coarsen_code();
     coarsen_state s;
     kiln_coarsen_layout(&s, in->n, in->sh_degree, work);

@@ -1,8 +1,9 @@
 /* coarsen_cpu -- greedy merging: a heap with the best edge of every slot.
  *
- * An edge taken from the heap may be out of date, because its partner has merged since: then the best one is looked for again and
- * put back. A merged slot takes the candidates of both and keeps the cheapest. The heap is ordered by (cost, slot), and a slot's
- * best edge by (cost, partner), so that no tie depends on the machine. */
+ * An edge taken from the heap may be out of date, because its partner has merged since: then the
+ * best one is looked for again and put back. A merged slot takes the candidates of both and keeps
+ * the cheapest. The heap is ordered by (cost, slot), and a slot's best edge by (cost, partner), so
+ * that no tie depends on the machine. */
 #include "kernels/coarsen/coarsen_state.h"
 
 #include "kernels/math/ellipsoid_math.h"
@@ -15,7 +16,8 @@
 /* Flatness that the cost sees: this share of the sum of the variances is added to each of them. */
 static const double floor_share = 0.002;
 
-/* ln x, x a positive normal double: the exponent taken off, the rest in float. Absolute error below 3e-7 + 1e-7 |ln x|. */
+/* ln x, x a positive normal double: the exponent taken off, the rest in float. Absolute error below
+ * 3e-7 + 1e-7 |ln x|. */
 static inline double log_of(double x)
 {
     uint64_t u;
@@ -29,22 +31,24 @@ static inline double log_of(double x)
 
 static inline double covar_determinant(const double c[6])
 {
-    return c[0] * (c[3] * c[5] - c[4] * c[4]) - c[1] * (c[1] * c[5] - c[2] * c[4]) + c[2] * (c[1] * c[4] - c[2] * c[3]);
+    return c[0] * (c[3] * c[5] - c[4] * c[4]) - c[1] * (c[1] * c[5] - c[2] * c[4]) +
+           c[2] * (c[1] * c[4] - c[2] * c[3]);
 }
 
-/* How much a merge of this row matters where nothing says what cameras see of it: weight^(7/16), antialiased weight^(3/4), for
- * there what is small is drawn small. */
+/* How much a merge of this row matters where nothing says what cameras see of it: weight^(7/16),
+ * antialiased weight^(3/4), for there what is small is drawn small. */
 static double gate_of(double weight, bool antialiased)
 {
     const double half = sqrt(weight), quarter = sqrt(half), eighth = sqrt(quarter);
     return antialiased ? half * quarter : quarter * eighth * sqrt(eighth);
 }
 
-/* Prominence is the root of what cameras see and of what they would see if nothing stood in front: W v^1/2 at a scale that depends
- * on how near the cameras are. */
+/* Prominence is the root of what cameras see and of what they would see if nothing stood in front:
+ * W v^1/2 at a scale that depends on how near the cameras are. */
 static float closeness_of(const coarsen_node *g, bool antialiased)
 {
-    const double surface = antialiased ? g->weight : sqrt(g->weight) * sqrt(g->mass); /* W v^1/2, both ways */
+    /* W v^1/2, both ways */
+    const double surface = antialiased ? g->weight : sqrt(g->weight) * sqrt(g->mass);
     return g->prominence > 0 ? kiln_logf(g->prominence) - (float)log_of(surface) : 0;
 }
 
@@ -68,10 +72,13 @@ static inline double distance_of(const coarsen_node *a, const coarsen_node *b)
     for (int i = 0; i < 6; i++) c[i] = 0.5 * (a->covar[i] + b->covar[i]);
     for (int i = 0; i < 3; i++) d[i] = a->mean[i] - b->mean[i];
     c[0] += pad, c[3] += pad, c[5] += pad;
-    const double xx = c[3] * c[5] - c[4] * c[4], xy = c[2] * c[4] - c[1] * c[5], xz = c[1] * c[4] - c[2] * c[3];
-    const double yy = c[0] * c[5] - c[2] * c[2], yz = c[1] * c[2] - c[0] * c[4], zz = c[0] * c[3] - c[1] * c[1];
+    const double xx = c[3] * c[5] - c[4] * c[4], xy = c[2] * c[4] - c[1] * c[5],
+                 xz = c[1] * c[4] - c[2] * c[3];
+    const double yy = c[0] * c[5] - c[2] * c[2], yz = c[1] * c[2] - c[0] * c[4],
+                 zz = c[0] * c[3] - c[1] * c[1];
     const double det = c[0] * xx + c[1] * xy + c[2] * xz;
-    const double form = d[0] * (xx * d[0] + 2 * (xy * d[1] + xz * d[2])) + d[1] * (yy * d[1] + 2 * yz * d[2]) + zz * d[2] * d[2];
+    const double form = d[0] * (xx * d[0] + 2 * (xy * d[1] + xz * d[2])) +
+                        d[1] * (yy * d[1] + 2 * yz * d[2]) + zz * d[2] * d[2];
     const double lower = a->inv_root_det < b->inv_root_det ? a->inv_root_det : b->inv_root_det;
     const double upper = a->inv_root_det < b->inv_root_det ? b->inv_root_det : a->inv_root_det;
     const double ratio = det * lower * upper;
@@ -99,10 +106,14 @@ static double colour_share(bool antialiased)
     return (antialiased ? 2 : 4) * y * y;
 }
 
-static inline float finite_cost(double cost) { return cost < (double)FLT_MAX ? (float)cost : FLT_MAX; }
+static inline float finite_cost(double cost)
+{
+    return cost < (double)FLT_MAX ? (float)cost : FLT_MAX;
+}
 
-/* Two rows at distances from the cameras that differ much: their mixture would reach from one to the other, and be drawn over all
- * that stands beside. Distances that differ by the root of two or less cost nothing. */
+/* Two rows at distances from the cameras that differ much: their mixture would reach from one to
+ * the other, and be drawn over all that stands beside. Distances that differ by the root of two or
+ * less cost nothing. */
 static inline double apart_in_depth(const coarsen_node *a, const coarsen_node *b)
 {
     const double apart = fabs((double)a->closeness - (double)b->closeness) - 0.7;
@@ -117,7 +128,8 @@ static inline float merge_cost(const coarsen_state *s, uint32_t i, uint32_t j, f
     const double away = s->prominent ? shape + 0.35 * shape * shape + apart_in_depth(a, b) : shape;
     const float least = finite_cost(away * gate);
     if (least > enough) return least;
-    const float apart = colours_apart(s->colours + (uint64_t)i * s->stride, s->colours + (uint64_t)j * s->stride, s->stride);
+    const float apart = colours_apart(s->colours + (uint64_t)i * s->stride,
+                                      s->colours + (uint64_t)j * s->stride, s->stride);
     return finite_cost((away + colour_share(s->antialiased) * (double)apart) * gate);
 }
 
@@ -138,7 +150,8 @@ static inline void put_heap_slot(coarsen_state *s, uint32_t at, uint32_t slot)
 static void rise(coarsen_state *s, uint32_t at)
 {
     const uint32_t slot = s->heap[at];
-    for (; at > 0 && before(s, slot, s->heap[(at - 1) / 2]); at = (at - 1) / 2) put_heap_slot(s, at, s->heap[(at - 1) / 2]);
+    for (; at > 0 && before(s, slot, s->heap[(at - 1) / 2]); at = (at - 1) / 2)
+        put_heap_slot(s, at, s->heap[(at - 1) / 2]);
     put_heap_slot(s, at, slot);
 }
 
@@ -188,8 +201,10 @@ static uint32_t alive(coarsen_state *s, uint32_t slot)
     return slot;
 }
 
-/* The live slots that a list stands for, each once, without `self`. Returns how many; `to` may be the list itself. */
-static uint32_t gather_live_slots(coarsen_state *s, uint32_t self, const uint32_t *list, uint32_t n, uint32_t *to, uint32_t have)
+/* The live slots that a list stands for, each once, without `self`. Returns how many; `to` may be
+ * the list itself. */
+static uint32_t gather_live_slots(coarsen_state *s, uint32_t self, const uint32_t *list, uint32_t n,
+                                  uint32_t *to, uint32_t have)
 {
     for (uint32_t i = 0; i < n; i++) {
         const uint32_t slot = alive(s, list[i]);
@@ -200,10 +215,13 @@ static uint32_t gather_live_slots(coarsen_state *s, uint32_t self, const uint32_
     return have;
 }
 
-static inline void try_edge(coarsen_state *s, coarsen_edge *best, uint32_t slot, uint32_t other, float cost, uint64_t max_members)
+static inline void try_edge(coarsen_state *s, coarsen_edge *best, uint32_t slot, uint32_t other,
+                            float cost, uint64_t max_members)
 {
     if ((uint64_t)s->nodes[slot].members + s->nodes[other].members > max_members) return;
-    if (best->partner != COARSEN_NONE && (cost > best->cost || (cost == best->cost && other > best->partner))) return;
+    if (best->partner != COARSEN_NONE &&
+        (cost > best->cost || (cost == best->cost && other > best->partner)))
+        return;
     *best = (coarsen_edge){cost, other, s->version[other]};
 }
 
@@ -256,7 +274,8 @@ static void merge_moments(coarsen_node *a, const coarsen_node *b, double p, doub
         db[i] = b->mean[i] - mean[i];
     }
     for (int i = 0, at = 0; i < 3; i++)
-        for (int j = i; j < 3; j++, at++) a->covar[at] = p * (a->covar[at] + da[i] * da[j]) + q * (b->covar[at] + db[i] * db[j]);
+        for (int j = i; j < 3; j++, at++)
+            a->covar[at] = p * (a->covar[at] + da[i] * da[j]) + q * (b->covar[at] + db[i] * db[j]);
     memcpy(a->mean, mean, sizeof mean);
 }
 
@@ -266,14 +285,19 @@ static void merge_colours(float *a, const float *b, uint32_t stride, float p, fl
     for (uint32_t i = 0; i < stride; i++) a[i] = p * a[i] + q * b[i];
 }
 
-static double sum_of_weights(double a, double b) { return a + b < 3e38 ? (double)(float)(a + b) : 3e38; }
+static double sum_of_weights(double a, double b)
+{
+    return a + b < 3e38 ? (double)(float)(a + b) : 3e38;
+}
 
-/* What is hidden behind others where they are seen adds little to what is seen of both: its mass counts with the 0.1th power of
- * the ratio of their visibilities (antialiased: weight has the root of them). */
+/* What is hidden behind others where they are seen adds little to what is seen of both: its mass
+ * counts with the 0.1th power of the ratio of their visibilities (antialiased: weight has the root
+ * of them). */
 static double mass_shown(const coarsen_node *g, const coarsen_node *other, bool antialiased)
 {
     const double v = g->weight / g->mass, above = other->weight / other->mass;
-    return v < above ? g->mass * kiln_exp_f64((antialiased ? 0.2 : 0.1) * kiln_log_f64(v / above)) : g->mass;
+    return v < above ? g->mass * kiln_exp_f64((antialiased ? 0.2 : 0.1) * kiln_log_f64(v / above))
+                     : g->mass;
 }
 
 /* b goes into a. */
@@ -282,7 +306,8 @@ static void merge_nodes(coarsen_state *s, uint32_t a, uint32_t b)
     coarsen_node *x = &s->nodes[a], *y = &s->nodes[b];
     const double p = x->weight / (x->weight + y->weight), q = 1 - p;
     merge_moments(x, y, p, q);
-    merge_colours(s->colours + (uint64_t)a * s->stride, s->colours + (uint64_t)b * s->stride, s->stride, (float)p, (float)q);
+    merge_colours(s->colours + (uint64_t)a * s->stride, s->colours + (uint64_t)b * s->stride,
+                  s->stride, (float)p, (float)q);
     const double of_x = s->prominent ? mass_shown(x, y, s->antialiased) : x->mass;
     const double of_y = s->prominent ? mass_shown(y, x, s->antialiased) : y->mass;
     x->mass = sum_of_weights(of_x, of_y);
@@ -301,7 +326,8 @@ static void merge_nodes(coarsen_state *s, uint32_t a, uint32_t b)
 static void start_heap(coarsen_state *s, uint64_t max_members)
 {
     s->n_heap = 0;
-    /* Candidates are as the search has left them, live slots all of them: nothing is written that another slot reads. */
+    /* Candidates are as the search has left them, live slots all of them: nothing is written that
+     * another slot reads. */
 #pragma omp parallel for num_threads(s->threads) schedule(static) if (s->threads > 1)
     for (uint64_t slot = 0; slot < s->n; slot++)
         if (s->into[slot] == slot) find_best(s, (uint32_t)slot, max_members);

@@ -1,6 +1,7 @@
-/* coarsen_near_cpu -- the nearest candidates of every slot, by knn's tree. A query walks up from its own leaf, so that its bound is
- * tight before anything far is looked at. Equally distant points are told apart by where they stand in the tree, which is the same
- * everywhere; a box at exactly the bound is left out, so that a million equal points cost no more than others. */
+/* coarsen_near_cpu -- the nearest candidates of every slot, by knn's tree. A query walks up from
+ * its own leaf, so that its bound is tight before anything far is looked at. Equally distant points
+ * are told apart by where they stand in the tree, which is the same everywhere; a box at exactly
+ * the bound is left out, so that a million equal points cost no more than others. */
 #include "kernels/coarsen/coarsen_state.h"
 
 #include "kernels/knn/knn_math.h"
@@ -36,7 +37,8 @@ static void scan_leaf(query *q, uint64_t leaf)
     float d[KNN_LEAF];
 #pragma omp simd
     for (int i = 0; i < KNN_LEAF; i++)
-        d[i] = kiln_knn_distance2(c->at[0][i] - q->at[0], c->at[1][i] - q->at[1], c->at[2][i] - q->at[2]);
+        d[i] = kiln_knn_distance2(c->at[0][i] - q->at[0], c->at[1][i] - q->at[1],
+                                  c->at[2][i] - q->at[2]);
     for (uint64_t i = 0; i < count; i++)
         if (d[i] < q->d[COARSEN_NEAR - 1] && c->row[i] != q->self) offer(q, d[i], c->row[i]);
 }
@@ -55,7 +57,8 @@ static void visit_near_node(query *q, unsigned level, uint64_t node, unsigned wi
     float d[KNN_WIDE];
 #pragma omp simd
     for (int i = 0; i < KNN_WIDE; i++)
-        d[i] = kiln_knn_distance2(gap(b->lo[0][i], b->hi[0][i], q->at[0]), gap(b->lo[1][i], b->hi[1][i], q->at[1]),
+        d[i] = kiln_knn_distance2(gap(b->lo[0][i], b->hi[0][i], q->at[0]),
+                                  gap(b->lo[1][i], b->hi[1][i], q->at[1]),
                                   gap(b->lo[2][i], b->hi[2][i], q->at[2]));
     for (unsigned i = 0; i < KNN_WIDE; i++) {
         const uint64_t child = node * KNN_WIDE + i;
@@ -101,7 +104,8 @@ void KILN_CPU(coarsen_near)(coarsen_state *s)
     for (uint64_t leaf = 0; leaf < tree.n_leaves; leaf++) {
         for (uint64_t i = 0; i < KNN_LEAF && leaf * KNN_LEAF + i < m; i++) {
             const knn_leaf *l = &tree.leaves[leaf];
-            query q = {.tree = &tree, .at = {l->at[0][i], l->at[1][i], l->at[2][i]}, .self = l->row[i]};
+            query q = {
+                .tree = &tree, .at = {l->at[0][i], l->at[1][i], l->at[2][i]}, .self = l->row[i]};
             search(&q, leaf);
             const uint32_t slot = s->live[q.self];
             for (uint32_t j = 0; j < q.n; j++) s->near[slot][j] = s->live[q.row[j]];

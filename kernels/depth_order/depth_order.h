@@ -1,4 +1,5 @@
-/* depth_order -- sorts visible Gaussians into drawing order: by (bits of depth, source row), ascending.
+/* depth_order -- sorts visible Gaussians into drawing order: by (bits of depth, source row),
+ * ascending.
  *
  *   depths       [n] f32  in   > 0
  *   source_rows  [n] u32  in   order Gaussians of equal depth
@@ -25,8 +26,8 @@ typedef struct {
     uint32_t *order;
 } kiln_depth_order_args;
 
-typedef kiln_status kiln_depth_order_fn(const kiln_exec *x, const kiln_depth_order_args *a, void *work, size_t *work_bytes,
-                                        kiln_error *err);
+typedef kiln_status kiln_depth_order_fn(const kiln_exec *x, const kiln_depth_order_args *a,
+                                        void *work, size_t *work_bytes, kiln_error *err);
 
 /* The arrays that it reads and writes, for kernels/arrays.h. */
 #define KILN_ARRAYS_depth_order(A) \

@@ -5,8 +5,8 @@
 #include "kernels/depth_order/depth_sort_cuda.cuh"
 #include "kernels/sort/sort.h"
 
-extern "C" kiln_status kiln_depth_order_cuda(const kiln_exec *x, const kiln_depth_order_args *a, void *work, size_t *work_bytes,
-                                             kiln_error *err)
+extern "C" kiln_status kiln_depth_order_cuda(const kiln_exec *x, const kiln_depth_order_args *a,
+                                             void *work, size_t *work_bytes, kiln_error *err)
 {
     KILN_TRY(kiln_sort_check("depth_order", a->n, err));
     const kiln::entry entry(x, "depth_order");

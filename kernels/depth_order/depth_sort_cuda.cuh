@@ -1,7 +1,8 @@
-/* depth_sort_cuda -- the drawing order, on one stream: a stable radix sort by depth alone, half the bytes of the whole key, then
- * the source rows decide within runs of equal depths. Most runs are of two or three, one thread's work; a block takes
- * those of hundreds and the whole grid longer ones (long_ties_cuda.cuh). Where source rows ascend already, as in a scene that is
- * one chunk, nothing is out of place and runs are only looked at.
+/* depth_sort_cuda -- the drawing order, on one stream: a stable radix sort by depth alone, half the
+ * bytes of the whole key, then the source rows decide within runs of equal depths. Most runs are of
+ * two or three, one thread's work; a block takes those of hundreds and the whole grid longer ones
+ * (long_ties_cuda.cuh). Where source rows ascend already, as in a scene that is one chunk, nothing
+ * is out of place and runs are only looked at.
  */
 #ifndef KILN_KERNELS_DEPTH_ORDER_DEPTH_SORT_CUDA_CUH
 #define KILN_KERNELS_DEPTH_ORDER_DEPTH_SORT_CUDA_CUH
@@ -61,13 +62,15 @@ __device__ void put_in_order(const uint32_t *source_rows, uint32_t *run, uint64_
 __device__ void sort_long(const uint32_t *source_rows, uint32_t *run, uint64_t n)
 {
     bool sorted = true;
-    for (uint64_t i = threadIdx.x; i + 1 < n; i += DEPTH_BLOCK) sorted = sorted && comes_before(source_rows, run[i], run[i + 1]);
+    for (uint64_t i = threadIdx.x; i + 1 < n; i += DEPTH_BLOCK)
+        sorted = sorted && comes_before(source_rows, run[i], run[i + 1]);
     if (__syncthreads_and(sorted)) return;
     for (uint64_t size = 2; size < 2 * n; size *= 2)
         for (uint64_t half = size / 2; half > 0; half /= 2) {
             for (uint64_t t = threadIdx.x; 2 * half * (t / half) < n; t += DEPTH_BLOCK) {
                 const uint64_t first = 2 * half * (t / half), within = t % half, i = first + within;
-                const uint64_t k = 2 * half == size ? first + 2 * half - 1 - within : i + half; /* mirrored, then straight */
+                /* mirrored, then straight */
+                const uint64_t k = 2 * half == size ? first + 2 * half - 1 - within : i + half;
                 if (k < n) put_in_order(source_rows, run, i, k);
             }
             __syncthreads();
@@ -89,7 +92,8 @@ __device__ uint64_t end_of_run(const uint32_t *keys, uint64_t n, uint64_t first)
 }
 
 /* A run of equal keys begins at i: puts it in order when it is short, else leaves it. */
-__device__ inline bool settle_short(const depths_of &d, const uint32_t *keys, uint32_t *order, uint64_t i, uint64_t n)
+__device__ inline bool settle_short(const depths_of &d, const uint32_t *keys, uint32_t *order,
+                                    uint64_t i, uint64_t n)
 {
     uint32_t run = 2;
     while (run <= SHORT_RUN && i + run < n && keys[i + run] == keys[i]) run++;
@@ -97,7 +101,8 @@ __device__ inline bool settle_short(const depths_of &d, const uint32_t *keys, ui
     return run <= SHORT_RUN;
 }
 
-/* Some neighbouring keys of a lane, and those on both sides. What is not there is like none that is. */
+/* Some neighbouring keys of a lane, and those on both sides. What is not there is like none that
+ * is. */
 struct key_window {
     uint32_t at[DEPTH_KEYS + 2];
 };
@@ -114,17 +119,19 @@ __device__ inline key_window load_keys(const uint32_t *keys, uint64_t i, uint64_
             w.at[k + 4] = v.w;
         }
     } else {
-        for (uint32_t k = 0; k < DEPTH_KEYS; k++) w.at[k + 1] = i + k < n ? keys[i + k] : UINT32_MAX;
+        for (uint32_t k = 0; k < DEPTH_KEYS; k++)
+            w.at[k + 1] = i + k < n ? keys[i + k] : UINT32_MAX;
     }
     w.at[0] = __shfl_up_sync(~0u, w.at[DEPTH_KEYS], 1);
     w.at[DEPTH_KEYS + 1] = __shfl_down_sync(~0u, w.at[1], 1);
     if (threadIdx.x % 32 == 0) w.at[0] = i > 0 && i < n ? keys[i - 1] : UINT32_MAX;
-    if (threadIdx.x % 32 == 31) w.at[DEPTH_KEYS + 1] = i + DEPTH_KEYS < n ? keys[i + DEPTH_KEYS] : UINT32_MAX;
+    if (threadIdx.x % 32 == 31)
+        w.at[DEPTH_KEYS + 1] = i + DEPTH_KEYS < n ? keys[i + DEPTH_KEYS] : UINT32_MAX;
     return w;
 }
 
-/* keys: sorted, and order with them; 16-byte aligned. A block lists the runs that begin among so many keys, so that its threads
- * then fetch the rows of different runs at once. */
+/* keys: sorted, and order with them; 16-byte aligned. A block lists the runs that begin among so
+ * many keys, so that its threads then fetch the rows of different runs at once. */
 __global__ void __launch_bounds__(DEPTH_BLOCK)
     settle_ties(const depths_of d, const uint32_t *keys, uint32_t *order, const long_ties t)
 {
@@ -133,16 +140,19 @@ __global__ void __launch_bounds__(DEPTH_BLOCK)
     __shared__ unsigned n_begins, n_longs;
     kiln::launch_before_is_done();
     const uint64_t n = d.count.get();
-    for (uint64_t base = static_cast<uint64_t>(blockIdx.x) * STEP; base < n; base += static_cast<uint64_t>(gridDim.x) * STEP) {
+    for (uint64_t base = static_cast<uint64_t>(blockIdx.x) * STEP; base < n;
+         base += static_cast<uint64_t>(gridDim.x) * STEP) {
         const key_window w = load_keys(keys, base + threadIdx.x * DEPTH_KEYS, n);
         if (threadIdx.x == 0) n_begins = n_longs = 0;
         __syncthreads();
         for (uint32_t k = 1; k <= DEPTH_KEYS; k++)
             if (w.at[k] == w.at[k + 1] && w.at[k] != w.at[k - 1] && w.at[k] != UINT32_MAX)
-                begins[atomicAdd(&n_begins, 1)] = static_cast<uint16_t>(threadIdx.x * DEPTH_KEYS + k - 1);
+                begins[atomicAdd(&n_begins, 1)] =
+                    static_cast<uint16_t>(threadIdx.x * DEPTH_KEYS + k - 1);
         __syncthreads();
         for (unsigned k = threadIdx.x; k < n_begins; k += DEPTH_BLOCK)
-            if (!settle_short(d, keys, order, base + begins[k], n)) longs[atomicAdd(&n_longs, 1)] = begins[k];
+            if (!settle_short(d, keys, order, base + begins[k], n))
+                longs[atomicAdd(&n_longs, 1)] = begins[k];
         __syncthreads();
         for (unsigned k = 0; k < n_longs; k++) {
             const uint64_t first = base + longs[k], end = end_of_run(keys, n, first);
@@ -155,17 +165,18 @@ __global__ void __launch_bounds__(DEPTH_BLOCK)
     }
 }
 
-/* ---- launchers ------------------------------------------------------------------------------------------------------- */
+/* ---- launchers ------------------------------------------------------------------------------- */
 struct depth_sort {
     depths_of d;
     kiln::radix_sort<uint32_t> radix;
     uint32_t *order, *spare; /* [n] */
 };
 
-/* order [n]: where the order is to be. Its contents behind the last Gaussian are undefined. state: cleared by the caller before the
- * sort. loose: where 8 bytes a Gaussian are taken that need not be aligned to more than their elements; may be c itself. */
-inline void lay_out_depth_sort(depth_sort *s, kiln_carve *c, kiln_carve *loose, const depths_of &d, uint32_t *order,
-                               kiln::radix_state *state)
+/* order [n]: where the order is to be. Its contents behind the last Gaussian are undefined. state:
+ * cleared by the caller before the sort. loose: where 8 bytes a Gaussian are taken that need not be
+ * aligned to more than their elements; may be c itself. */
+inline void lay_out_depth_sort(depth_sort *s, kiln_carve *c, kiln_carve *loose, const depths_of &d,
+                               uint32_t *order, kiln::radix_state *state)
 {
     *s = {d, {}, order, kiln::take<uint32_t>(loose, d.count.n)};
     kiln::lay_out_radix(&s->radix, c, d.count.n, DEPTH_BITS, state);
@@ -175,7 +186,8 @@ inline void lay_out_depth_sort(depth_sort *s, kiln_carve *c, kiln_carve *loose, 
     s->radix.values[1] = order;
 }
 static_assert(DEPTH_BITS / kiln::RADIX_BITS % 2 == 0, "the last pass writes to [1]");
-static_assert(static_cast<int>(TIES_WORDS) <= static_cast<int>(kiln::RADIX_CALLERS), "cleared with the radix sort's state");
+static_assert(static_cast<int>(TIES_WORDS) <= static_cast<int>(kiln::RADIX_CALLERS),
+              "cleared with the radix sort's state");
 
 /* On x->stream; the order is complete. n is above 0. */
 inline kiln_status run_depth_sort(const kiln_exec *x, const depth_sort &s, kiln_error *err)
@@ -184,7 +196,8 @@ inline kiln_status run_depth_sort(const kiln_exec *x, const depth_sort &s, kiln_
     unsigned at;
     CUDA_RUN(kiln::run_radix(s.radix, depth_input{s.d}, x->stream, &at));
     const long_ties t = lay_out_long_ties(s.radix.state->callers, s.radix.keys[0], n);
-    LAUNCH_EARLY(settle_ties, kiln::blocks_for(n, DEPTH_BLOCK * DEPTH_KEYS), DEPTH_BLOCK, s.d, s.radix.keys[1], s.order, t);
+    LAUNCH_EARLY(settle_ties, kiln::blocks_for(n, DEPTH_BLOCK * DEPTH_KEYS), DEPTH_BLOCK, s.d,
+                 s.radix.keys[1], s.order, t);
     return run_long_ties(x, t, n, s.d.source_rows, s.order, s.spare, err);
 }
 

@@ -1,6 +1,7 @@
-/* cuts -- see cuts.h. A range of keys that holds too many is open. The next pass counts its equal parts; all open ranges together
- * have 65,536 counters. The first pass divides by the upper 16 of the key's 63 bits: sign, exponent and 7 bits of the depth, so
- * each doubling of depth has 128 parts. */
+/* cuts -- see cuts.h. A range of keys that holds too many is open. The next pass counts its equal
+ * parts; all open ranges together have 65,536 counters. The first pass divides by the upper 16 of
+ * the key's 63 bits: sign, exponent and 7 bits of the depth, so each doubling of depth has 128
+ * parts. */
 #include "kernels/draw/cuts.h"
 
 #include "base/memory.h"
@@ -16,7 +17,8 @@ enum {
 
 kiln_status kiln_cuts_begin(kiln_cuts *c, uint64_t capacity, kiln_error *err)
 {
-    *c = (kiln_cuts){.capacity = capacity > 0 ? capacity : 1, .n = 1, .n_open = 1, .part_bits = COUNTER_BITS};
+    *c = (kiln_cuts){
+        .capacity = capacity > 0 ? capacity : 1, .n = 1, .n_open = 1, .part_bits = COUNTER_BITS};
     KILN_TRY(KILN_ALLOC(&c->ranges, 1, "slabs", err));
     KILN_TRY(KILN_ALLOC(&c->open, OPEN_MOST, "slabs", err));
     c->ranges[0] = (kiln_cuts_range){.bits = KEY_BITS, .open = true};
@@ -31,8 +33,14 @@ void kiln_cuts_release(kiln_cuts *c)
     memset(c, 0, sizeof *c);
 }
 
-static const kiln_cuts_range *open_range(const kiln_cuts *c, uint32_t i) { return &c->ranges[c->open[i]]; }
-static bool is_behind(const kiln_cuts_range *r, uint64_t key) { return key >= r->from && key - r->from >= (uint64_t)1 << r->bits; }
+static const kiln_cuts_range *open_range(const kiln_cuts *c, uint32_t i)
+{
+    return &c->ranges[c->open[i]];
+}
+static bool is_behind(const kiln_cuts_range *r, uint64_t key)
+{
+    return key >= r->from && key - r->from >= (uint64_t)1 << r->bits;
+}
 
 /* Bits of a key within its part. A range with fewer bits than part_bits is counted key by key. */
 static uint32_t part_shift(const kiln_cuts *c, const kiln_cuts_range *r)
@@ -59,7 +67,8 @@ void kiln_cuts_add(kiln_cuts *c, uint64_t key)
     const uint32_t i = find_open(c, key);
     if (i == c->n_open || key < open_range(c, i)->from) return;
     const kiln_cuts_range *r = open_range(c, i);
-    uint64_t *const count = &c->counts[((uint64_t)i << c->part_bits) + ((key - r->from) >> part_shift(c, r))];
+    uint64_t *const count =
+        &c->counts[((uint64_t)i << c->part_bits) + ((key - r->from) >> part_shift(c, r))];
 #pragma omp atomic
     *count += 1;
 }
@@ -76,7 +85,8 @@ static void append_range(kiln_cuts *c, kiln_cuts_range r)
     kiln_cuts_range *const last = c->n > 0 ? &c->ranges[c->n - 1] : NULL;
     if (r.count == 0) return;
     r.open = r.count > c->capacity && r.bits > 0;
-    if (last && !last->open && !r.open && last->count <= c->capacity && r.count <= c->capacity - last->count)
+    if (last && !last->open && !r.open && last->count <= c->capacity &&
+        r.count <= c->capacity - last->count)
         last->count += r.count;
     else
         c->ranges[c->n++] = r;
@@ -85,9 +95,11 @@ static void append_range(kiln_cuts *c, kiln_cuts_range r)
 static void append_parts(kiln_cuts *c, kiln_cuts_range r, uint32_t i)
 {
     const uint32_t shift = part_shift(c, &r);
-    const uint64_t n = (uint64_t)1 << (r.bits - shift), *counts = &c->counts[(uint64_t)i << c->part_bits];
+    const uint64_t n = (uint64_t)1 << (r.bits - shift),
+                   *counts = &c->counts[(uint64_t)i << c->part_bits];
     for (uint64_t p = 0; p < n; p++)
-        append_range(c, (kiln_cuts_range){.from = r.from + (p << shift), .count = counts[p], .bits = shift});
+        append_range(
+            c, (kiln_cuts_range){.from = r.from + (p << shift), .count = counts[p], .bits = shift});
 }
 
 /* Picks the open ranges that the next pass counts: the first OPEN_MOST. */
@@ -130,7 +142,8 @@ bool kiln_cuts_next(const kiln_cuts *c, uint64_t *at, kiln_slab *out)
     if (*at >= c->n) return false;
     *out = (kiln_slab){.from = c->ranges[*at].from, .to = UINT64_MAX};
     do out->count += c->ranges[end++].count;
-    while (end < c->n && out->count <= c->capacity && c->ranges[end].count <= c->capacity - out->count);
+    while (end < c->n && out->count <= c->capacity &&
+           c->ranges[end].count <= c->capacity - out->count);
     if (end < c->n) out->to = c->ranges[end].from;
     *at = end;
     return true;

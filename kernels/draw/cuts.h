@@ -1,9 +1,12 @@
-/* cuts -- decides where a view is cut into slabs of ascending depth, so that no slab has more than `capacity` Gaussians.
+/* cuts -- decides where a view is cut into slabs of ascending depth, so that no slab has more than
+ * `capacity` Gaussians.
  *
- * Problem. The Gaussians of the view do not fit into memory, so their depths cannot be sorted to find the cuts.
+ * Problem. The Gaussians of the view do not fit into memory, so their depths cannot be sorted to
+ * find the cuts.
  *
- * Constraint. Slabs must follow the drawing order exactly, ties included. Cuts are therefore values of the sort key of
- * depth_order_math.h (bits of the depth, then source row). Gaussians of equal depth are cut between source rows.
+ * Constraint. Slabs must follow the drawing order exactly, ties included. Cuts are therefore values
+ * of the sort key of depth_order_math.h (bits of the depth, then source row). Gaussians of equal
+ * depth are cut between source rows.
  *
  * Layout. A histogram of keys is refined until no bin exceeds the capacity:
  *
@@ -12,8 +15,8 @@
  *   while kiln_cuts_settle sets *more
  *   kiln_cuts_next, once for each slab
  *
- * One pass suffices unless more Gaussians than the capacity lie within a hundredth of their depth. Memory: KILN_CUTS_BYTES, and
- * about 48 bytes for each slab.
+ * One pass suffices unless more Gaussians than the capacity lie within a hundredth of their depth.
+ * Memory: KILN_CUTS_BYTES, and about 48 bytes for each slab.
  */
 #ifndef KILN_KERNELS_CUTS_H
 #define KILN_KERNELS_CUTS_H
@@ -52,14 +55,16 @@ typedef struct {
 /* Call kiln_cuts_release afterwards, after a failure, too. */
 kiln_status kiln_cuts_begin(kiln_cuts *c, uint64_t capacity, kiln_error *err) KILN_MUST_CHECK;
 void kiln_cuts_release(kiln_cuts *c);
-/* Counts a key. Keys outside the open ranges are ignored. Several threads may call it at the same time. */
+/* Counts a key. Keys outside the open ranges are ignored. Several threads may call it at the same
+ * time. */
 void kiln_cuts_add(kiln_cuts *c, uint64_t key);
-/* Returns true if an open range overlaps [first, last]. Chunks whose keys overlap none need not be added again. */
+/* Returns true if an open range overlaps [first, last]. Chunks whose keys overlap none need not be
+ * added again. */
 bool kiln_cuts_asks_for(const kiln_cuts *c, uint64_t first, uint64_t last);
 /* Ends a pass. *more: open ranges are left, and all keys must be added once more. */
 kiln_status kiln_cuts_settle(kiln_cuts *c, bool *more, kiln_error *err) KILN_MUST_CHECK;
-/* Returns the next slab in *out; false after the last one. Set *at to 0 before the first call. A slab exceeds the capacity only if
- * all its Gaussians have the same key. */
+/* Returns the next slab in *out; false after the last one. Set *at to 0 before the first call. A
+ * slab exceeds the capacity only if all its Gaussians have the same key. */
 bool kiln_cuts_next(const kiln_cuts *c, uint64_t *at, kiln_slab *out);
 
 KILN_C_END

@@ -1,4 +1,5 @@
-/* draw -- see draw.h. A table has the ways to draw a view; the first that is allowed, can, and has the memory draws it. */
+/* draw -- see draw.h. A table has the ways to draw a view; the first that is allowed, can, and has
+ * the memory draws it. */
 #include "kernels/draw/draw.h"
 
 #include "kernels/draw/draw_bands.h"
@@ -24,8 +25,12 @@ typedef struct {
 static kiln_raster_args whole_picture(const job *j, float *rgba, float *depth)
 {
     const kiln_draw_scene *s = j->scene;
-    kiln_raster_args a = {
-        .view = s->view, .profile = s->profile, .fast = s->fast, .row1 = kiln_view_tiles_y(s->view), .rgba = rgba, .depth = depth};
+    kiln_raster_args a = {.view = s->view,
+                          .profile = s->profile,
+                          .fast = s->fast,
+                          .row1 = kiln_view_tiles_y(s->view),
+                          .rgba = rgba,
+                          .depth = depth};
     if (j->want->background) memcpy(a.background, j->want->background, sizeof a.background);
     return a;
 }
@@ -34,10 +39,12 @@ static kiln_raster_args whole_picture(const job *j, float *rgba, float *depth)
 static kiln_status place_picture(const job *j, kiln_raster_args *out, kiln_error *err)
 {
     *out = whole_picture(j, j->want->rgba, j->want->depth);
-    return j->want->place && !j->want->sums ? j->want->place(j->want->place_context, &out->rgba, err) : KILN_OK;
+    return j->want->place && !j->want->sums
+               ? j->want->place(j->want->place_context, &out->rgba, err)
+               : KILN_OK;
 }
 
-/* ---- a drawing ----------------------------------------------------------------------------------------------------------- */
+/* ---- a drawing ------------------------------------------------------------------------------- */
 static void tell_listed(const job *j, const kiln_drawing *d, const kiln_bands_listed *listed)
 {
     j->out->visible = d->n;
@@ -68,7 +75,10 @@ static kiln_status draw_drawing(const job *j, kiln_drawing *d, kiln_error *err)
     kiln_raster_args a;
     kiln_bands_listed listed = {0};
     bool done;
-    kiln_bands_source of = {.runner = j->runner, .drawing = d, .stored = j->want->lists, .most_pairs = j->want->most_band_pairs};
+    kiln_bands_source of = {.runner = j->runner,
+                            .drawing = d,
+                            .stored = j->want->lists,
+                            .most_pairs = j->want->most_band_pairs};
     if (j->want->sums) return weigh_drawing(j, d, err);
     KILN_TRY(place_picture(j, &a, err));
     const kiln_band_way way = kiln_bands_of(&of);
@@ -77,18 +87,21 @@ static kiln_status draw_drawing(const job *j, kiln_drawing *d, kiln_error *err)
     return st;
 }
 
-static kiln_status count_on_device(void *context, const kiln_tile_pairs_count_args *a, bool *done, kiln_error *err)
+static kiln_status count_on_device(void *context, const kiln_tile_pairs_count_args *a, bool *done,
+                                   kiln_error *err)
 {
     return kiln_resident_count(context, a, done, err);
 }
 
-static kiln_status draw_band_on_device(void *context, const kiln_band *b, bool *done, kiln_error *err)
+static kiln_status draw_band_on_device(void *context, const kiln_band *b, bool *done,
+                                       kiln_error *err)
 {
     return kiln_resident_raster(context, &b->a, done, err);
 }
 
 /* Draws a drawing on its device, or gives up. */
-static kiln_status draw_drawing_there(const job *j, kiln_drawing *d, const kiln_raster_args *a, bool *done, kiln_error *err)
+static kiln_status draw_drawing_there(const job *j, kiln_drawing *d, const kiln_raster_args *a,
+                                      bool *done, kiln_error *err)
 {
     kiln_bands_listed listed = {0};
     const kiln_band_way way = {.count = count_on_device, .draw = draw_band_on_device, .context = d};
@@ -97,13 +110,19 @@ static kiln_status draw_drawing_there(const job *j, kiln_drawing *d, const kiln_
     return KILN_OK;
 }
 
-/* ---- the ways ------------------------------------------------------------------------------------------------------------ */
+/* ---- the ways -------------------------------------------------------------------------------- */
 static bool has_store(const job *j) { return j->scene->store && j->scene->header; }
 static bool may_use_host(const job *j) { return j->ways & KILN_DRAW_HOST; }
-static uint64_t slab_capacity(const job *j) { return j->want->capacity > 0 ? j->want->capacity : j->out->device_capacity; }
+static uint64_t slab_capacity(const job *j)
+{
+    return j->want->capacity > 0 ? j->want->capacity : j->out->device_capacity;
+}
 
 static bool can_pass(const job *j) { return has_store(j) && !j->want->sums; }
-static bool can_use_device(const job *j) { return has_store(j) && (may_use_host(j) || !j->want->sums); }
+static bool can_use_device(const job *j)
+{
+    return has_store(j) && (may_use_host(j) || !j->want->sums);
+}
 static bool can_cut(const job *j) { return slab_capacity(j) > 0; }
 static bool can_always(const job *j)
 {
@@ -148,7 +167,8 @@ static kiln_status draw_on_device(const job *j, bool *done, kiln_error *err)
     if (alone) KILN_TRY(place_picture(j, &a, err));
     KILN_TRY(kiln_resident_collect(j->scene, &d, done, err));
     if (*done) {
-        const kiln_status st = alone ? draw_drawing_there(j, &d, &a, done, err) : draw_drawing(j, &d, err);
+        const kiln_status st =
+            alone ? draw_drawing_there(j, &d, &a, done, err) : draw_drawing(j, &d, err);
         kiln_drawing_release(&d);
         KILN_TRY(st);
     }
@@ -160,7 +180,8 @@ static kiln_status draw_in_slabs(const job *j, bool *done, kiln_error *err)
 {
     kiln_raster_args a;
     *done = true;
-    if (j->want->sums) return kiln_slabs_weigh(j->runner, j->scene, slab_capacity(j), j->want, j->out, err);
+    if (j->want->sums)
+        return kiln_slabs_weigh(j->runner, j->scene, slab_capacity(j), j->want, j->out, err);
     KILN_TRY(place_picture(j, &a, err));
     return kiln_slabs_draw(j->runner, j->scene, slab_capacity(j), &a, j->out, err);
 }
@@ -196,7 +217,8 @@ static bool has_ram(const job *j, unsigned i)
     return last || !j->want->size || ways[i].ram(j) <= j->want->ram;
 }
 
-kiln_status kiln_draw(kiln_runner *r, const kiln_draw_scene *s, const kiln_draw_want *want, kiln_draw_stats *out, kiln_error *err)
+kiln_status kiln_draw(kiln_runner *r, const kiln_draw_scene *s, const kiln_draw_want *want,
+                      kiln_draw_stats *out, kiln_error *err)
 {
     enum { USUAL = KILN_DRAW_SINGLE_PASS | KILN_DRAW_DEVICE | KILN_DRAW_HOST };
     kiln_draw_stats own;
@@ -212,8 +234,8 @@ kiln_status kiln_draw(kiln_runner *r, const kiln_draw_scene *s, const kiln_draw_
     return KILN_OK;
 }
 
-kiln_status kiln_draw_picture(kiln_runner *r, const kiln_draw_scene *s, kiln_drawing *d, const kiln_draw_want *want,
-                              kiln_draw_stats *out, kiln_error *err)
+kiln_status kiln_draw_picture(kiln_runner *r, const kiln_draw_scene *s, kiln_drawing *d,
+                              const kiln_draw_want *want, kiln_draw_stats *out, kiln_error *err)
 {
     kiln_draw_stats own;
     const job j = {r, s, want, KILN_DRAW_HOST, out ? out : &own};

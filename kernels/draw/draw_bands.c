@@ -19,24 +19,28 @@ typedef struct {
     bool stored;
 } bands;
 
-/* Puts the pairs of bands in the place of those of their rows: a band is not before its first row. */
+/* Puts the pairs of bands in the place of those of their rows: a band is not before its first
+ * row. */
 static void sum_rows(bands *b)
 {
     for (uint32_t i = 0; i < b->n; i++) {
         uint64_t pairs = 0;
-        for (uint32_t row = b->own_starts[i]; row < b->own_starts[i + 1]; row++) pairs += b->own_pairs[row];
+        for (uint32_t row = b->own_starts[i]; row < b->own_starts[i + 1]; row++)
+            pairs += b->own_pairs[row];
         b->own_pairs[i] = pairs;
     }
     b->starts = b->own_starts;
     b->pairs = b->own_pairs;
 }
 
-static kiln_status count_bands(const kiln_band_way *way, const kiln_raster_args *whole, bands *b, bool *done, kiln_error *err)
+static kiln_status count_bands(const kiln_band_way *way, const kiln_raster_args *whole, bands *b,
+                               bool *done, kiln_error *err)
 {
     const uint32_t n_rows = whole->row1 - whole->row0;
     KILN_TRY(KILN_ALLOC(&b->own_pairs, n_rows, "pairs of tile rows", err));
     KILN_TRY(KILN_ALLOC(&b->own_starts, (uint64_t)n_rows + 1, "bands", err));
-    const kiln_tile_pairs_count_args a = {.view = whole->view, .row0 = whole->row0, .row1 = whole->row1, .row_pairs = b->own_pairs};
+    const kiln_tile_pairs_count_args a = {
+        .view = whole->view, .row0 = whole->row0, .row1 = whole->row1, .row_pairs = b->own_pairs};
     KILN_TRY(way->count(way->context, &a, done, err));
     if (!*done) return KILN_OK;
     b->n = kiln_tile_bands(b->own_pairs, n_rows, b->own_starts);
@@ -44,10 +48,12 @@ static kiln_status count_bands(const kiln_band_way *way, const kiln_raster_args 
     return KILN_OK;
 }
 
-static kiln_status find_bands(const kiln_band_way *way, const kiln_raster_args *whole, bands *b, kiln_bands_listed *out, bool *done,
-                              kiln_error *err)
+static kiln_status find_bands(const kiln_band_way *way, const kiln_raster_args *whole, bands *b,
+                              kiln_bands_listed *out, bool *done, kiln_error *err)
 {
-    if (way->stored) KILN_TRY(way->stored->open(way->stored->context, way->visible, &b->n, &b->starts, &b->pairs, err));
+    if (way->stored)
+        KILN_TRY(way->stored->open(way->stored->context, way->visible, &b->n, &b->starts, &b->pairs,
+                                   err));
     b->stored = b->n > 0;
     if (!b->stored) KILN_TRY(count_bands(way, whole, b, done, err));
     for (uint32_t i = 0; i < b->n; i++) {
@@ -57,12 +63,13 @@ static kiln_status find_bands(const kiln_band_way *way, const kiln_raster_args *
         out->pairs += b->pairs[i];
     }
     if (way->most_pairs == 0 || out->band_pairs <= way->most_pairs) return KILN_OK;
-    return kiln_fail(err, KILN_E_CAP, "a band of tile rows lists %llu pairs, but host memory has room for %llu",
+    return kiln_fail(err, KILN_E_CAP,
+                     "a band of tile rows lists %llu pairs, but host memory has room for %llu",
                      (unsigned long long)out->band_pairs, (unsigned long long)way->most_pairs);
 }
 
-static kiln_status draw_band(const kiln_band_way *way, const kiln_raster_args *whole, const bands *b, kiln_band *at, bool *done,
-                             kiln_error *err)
+static kiln_status draw_band(const kiln_band_way *way, const kiln_raster_args *whole,
+                             const bands *b, kiln_band *at, bool *done, kiln_error *err)
 {
     const uint64_t first = (uint64_t)b->starts[at->number] * KILN_TILE * whole->view->width;
     at->stored = b->stored;
@@ -77,8 +84,8 @@ static kiln_status draw_band(const kiln_band_way *way, const kiln_raster_args *w
     return way->draw(way->context, at, done, err);
 }
 
-kiln_status kiln_bands_draw(const kiln_band_way *way, const kiln_raster_args *a, kiln_bands_listed *out, bool *done,
-                            kiln_error *err)
+kiln_status kiln_bands_draw(const kiln_band_way *way, const kiln_raster_args *a,
+                            kiln_bands_listed *out, bool *done, kiln_error *err)
 {
     kiln_status st;
     bands b = {0};
@@ -87,7 +94,8 @@ kiln_status kiln_bands_draw(const kiln_band_way *way, const kiln_raster_args *a,
     *done = true;
     KILN_GO(find_bands(way, a, &b, out, done, err));
     if (way->lists) {
-        KILN_GO(KILN_ALLOC(&at.counts, b.most_rows * kiln_view_tiles_x(a->view), "tile counts", err));
+        KILN_GO(
+            KILN_ALLOC(&at.counts, b.most_rows * kiln_view_tiles_x(a->view), "tile counts", err));
         KILN_GO(KILN_ALLOC_UNSET(&at.ranks, out->band_pairs, "pairs of a band", err));
     }
     for (; at.number < b.n && *done; at.number++) KILN_GO(draw_band(way, a, &b, &at, done, err));
@@ -99,8 +107,9 @@ done:
     return st;
 }
 
-/* ---- of a drawing -------------------------------------------------------------------------------------------------------- */
-kiln_status kiln_bands_count(void *context, const kiln_tile_pairs_count_args *a, bool *done, kiln_error *err)
+/* ---- of a drawing ---------------------------------------------------------------------------- */
+kiln_status kiln_bands_count(void *context, const kiln_tile_pairs_count_args *a, bool *done,
+                             kiln_error *err)
 {
     const kiln_bands_source *s = context;
     (void)done;

@@ -12,7 +12,7 @@
 
 _Static_assert(sizeof(kiln_gather_numbers) <= KILN_STORE_NUMBERS, "they land in the first bytes");
 
-/* ---- what it consists of ----------------------------------------------------------------------------------------------- */
+/* ---- what it consists of --------------------------------------------------------------------- */
 static kiln_status read_headers(kiln_draw_gather *v, kiln_error *err)
 {
     const kiln_draw_scene *s = v->scene;
@@ -30,7 +30,8 @@ static kiln_status read_headers(kiln_draw_gather *v, kiln_error *err)
     return KILN_OK;
 }
 
-/* Sets v->whole if the scene is, or can be, on the device in one piece; the arrays then have a capacity of all rows. */
+/* Sets v->whole if the scene is, or can be, on the device in one piece; the arrays then have a
+ * capacity of all rows. */
 static kiln_status try_whole(kiln_draw_gather *v, kiln_error *err)
 {
     const kiln_draw_scene *s = v->scene;
@@ -60,8 +61,9 @@ void kiln_gather_close(kiln_draw_gather *v)
     v->headers = NULL;
 }
 
-/* ---- device memory ----------------------------------------------------------------------------------------------------- */
-static kiln_project_args project_of(const kiln_draw_gather *v, const kiln_draw_chunk *c, const kiln_gathered *g)
+/* ---- device memory --------------------------------------------------------------------------- */
+static kiln_project_args project_of(const kiln_draw_gather *v, const kiln_draw_chunk *c,
+                                    const kiln_gathered *g)
 {
     const kiln_draw_scene *s = v->scene;
     kiln_project_args a = {.n = c->n,
@@ -71,7 +73,8 @@ static kiln_project_args project_of(const kiln_draw_gather *v, const kiln_draw_c
                            .opacity_logits = c->opacity_logits,
                            .sh0 = c->sh0,
                            .shN = c->shN,
-                           .sh_halves = v->whole && s->fast ? kiln_store_whole(v->store)->halves : NULL,
+                           .sh_halves =
+                               v->whole && s->fast ? kiln_store_whole(v->store)->halves : NULL,
                            .sh_degree = c->sh0 ? s->sh_degree : 0,
                            .half_sh = s->fast,
                            .view = s->view,
@@ -88,8 +91,8 @@ static kiln_project_args project_of(const kiln_draw_gather *v, const kiln_draw_c
     return a;
 }
 
-static kiln_visible_window_args window_of(const kiln_draw_gather *v, uint64_t n, const uint32_t *source_rows,
-                                          const kiln_gathered *g)
+static kiln_visible_window_args window_of(const kiln_draw_gather *v, uint64_t n,
+                                          const uint32_t *source_rows, const kiln_gathered *g)
 {
     kiln_visible_window_args a = {.n = n,
                                   .splats = g->of_chunk,
@@ -107,7 +110,8 @@ static uint64_t live_sums(const kiln_draw_window *w)
     return ((uint64_t)w->visible.tiles_x + 1) * ((uint64_t)w->visible.tiles_y + 1);
 }
 
-kiln_status kiln_gather_add_work(const kiln_draw_gather *v, kiln_op_id op, const void *args, kiln_gathered *g, kiln_error *err)
+kiln_status kiln_gather_add_work(const kiln_draw_gather *v, kiln_op_id op, const void *args,
+                                 kiln_gathered *g, kiln_error *err)
 {
     size_t bytes = v->work_bytes;
     if (bytes == 0) KILN_TRY(kiln_runner_work(kiln_store_runner(v->store), op, args, &bytes, err));
@@ -115,10 +119,14 @@ kiln_status kiln_gather_add_work(const kiln_draw_gather *v, kiln_op_id op, const
     return KILN_OK;
 }
 
-void kiln_gather_take_work(kiln_carve *c, kiln_gathered *g) { g->work = kiln_take(c, g->work_bytes, 1); }
+void kiln_gather_take_work(kiln_carve *c, kiln_gathered *g)
+{
+    g->work = kiln_take(c, g->work_bytes, 1);
+}
 
 /* Takes the arrays that only a slab needs. */
-static kiln_status lay_out_window(const kiln_draw_gather *v, kiln_carve *c, kiln_gathered *g, kiln_error *err)
+static kiln_status lay_out_window(const kiln_draw_gather *v, kiln_carve *c, kiln_gathered *g,
+                                  kiln_error *err)
 {
     g->kept = kiln_take(c, v->largest.n, sizeof *g->kept);
     g->n_kept = kiln_take(c, 1, sizeof *g->n_kept);
@@ -127,7 +135,8 @@ static kiln_status lay_out_window(const kiln_draw_gather *v, kiln_carve *c, kiln
     return kiln_gather_add_work(v, KILN_OP_visible_window, &a, g, err);
 }
 
-kiln_status kiln_gather_lay_out(const kiln_draw_gather *v, kiln_carve *c, uint64_t capacity, kiln_gathered *g, kiln_error *err)
+kiln_status kiln_gather_lay_out(const kiln_draw_gather *v, kiln_carve *c, uint64_t capacity,
+                                kiln_gathered *g, kiln_error *err)
 {
     kiln_draw_chunk planes;
     const uint64_t largest = kiln_planes_lay_out(&v->largest, v->scene->sh_degree, NULL, &planes);
@@ -153,19 +162,21 @@ kiln_status kiln_gather_lay_out(const kiln_draw_gather *v, kiln_carve *c, uint64
     return v->scene->window ? lay_out_window(v, c, g, err) : KILN_OK;
 }
 
-/* ---- planes ------------------------------------------------------------------------------------------------------------ */
-static kiln_status ask_for(const kiln_draw_gather *v, uint32_t i, kiln_draw_chunk *host, kiln_error *err)
+/* ---- planes ---------------------------------------------------------------------------------- */
+static kiln_status ask_for(const kiln_draw_gather *v, uint32_t i, kiln_draw_chunk *host,
+                           kiln_error *err)
 {
     const kiln_draw_chunk_header *l = &v->headers[i];
     *host = (kiln_draw_chunk){0};
     KILN_TRY(v->scene->chunk(v->scene->context, i, host, err));
     if (host->n == l->n && (host->sh0 != NULL) == l->colour) return KILN_OK;
-    return kiln_fail(err, KILN_E_BUG, "chunk %u has %llu rows%s, but its header claims %llu", i, (unsigned long long)host->n,
-                     host->sh0 ? " with colour" : "", (unsigned long long)l->n);
+    return kiln_fail(err, KILN_E_BUG, "chunk %u has %llu rows%s, but its header claims %llu", i,
+                     (unsigned long long)host->n, host->sh0 ? " with colour" : "",
+                     (unsigned long long)l->n);
 }
 
-static kiln_status find_or_load_planes(const kiln_draw_gather *v, const kiln_gathered *g, uint32_t i, kiln_draw_chunk *out,
-                                       kiln_error *err)
+static kiln_status find_or_load_planes(const kiln_draw_gather *v, const kiln_gathered *g,
+                                       uint32_t i, kiln_draw_chunk *out, kiln_error *err)
 {
     const kiln_draw_chunk_header *l = &v->headers[i];
     kiln_draw_chunk host;
@@ -174,7 +185,8 @@ static kiln_status find_or_load_planes(const kiln_draw_gather *v, const kiln_gat
     return kiln_store_load(v->store, l, v->scene->sh_degree, &host, g->staging, out, err);
 }
 
-/* Loads the chunks that may be visible and are not loaded yet. *out: the planes of the whole scene. */
+/* Loads the chunks that may be visible and are not loaded yet. *out: the planes of the whole
+ * scene. */
 static kiln_status planes_of_whole(const kiln_draw_gather *v, kiln_draw_chunk *out, kiln_error *err)
 {
     const kiln_whole *w = kiln_store_whole(v->store);
@@ -189,16 +201,18 @@ static kiln_status planes_of_whole(const kiln_draw_gather *v, kiln_draw_chunk *o
     return KILN_OK;
 }
 
-/* ---- gathering --------------------------------------------------------------------------------------------------------- */
-kiln_status kiln_gather_launch(const kiln_draw_gather *v, const kiln_gathered *g, kiln_op_id op, const void *args, kiln_error *err)
+/* ---- gathering ------------------------------------------------------------------------------- */
+kiln_status kiln_gather_launch(const kiln_draw_gather *v, const kiln_gathered *g, kiln_op_id op,
+                               const void *args, kiln_error *err)
 {
-    return kiln_runner_launch(kiln_store_runner(v->store), op, args, g->work, g->work_bytes, g->violation, err);
+    return kiln_runner_launch(kiln_store_runner(v->store), op, args, g->work, g->work_bytes,
+                              g->violation, err);
 }
 
-/* Projects the planes c of chunk i (with v->whole of all chunks, i = 0) and appends the visible Gaussians. A projection of all
- * chunks writes them to their place itself. */
-static kiln_status gather_from(const kiln_draw_gather *v, const kiln_gathered *g, const kiln_draw_chunk *c, uint32_t i,
-                               kiln_error *err)
+/* Projects the planes c of chunk i (with v->whole of all chunks, i = 0) and appends the visible
+ * Gaussians. A projection of all chunks writes them to their place itself. */
+static kiln_status gather_from(const kiln_draw_gather *v, const kiln_gathered *g,
+                               const kiln_draw_chunk *c, uint32_t i, kiln_error *err)
 {
     kiln_project_args project = project_of(v, c, g);
     if (v->counts) project.box_pairs = g->boxes + i;
@@ -242,8 +256,11 @@ kiln_status kiln_gather_run(const kiln_draw_gather *v, const kiln_gathered *g, k
 {
     const kiln_draw_window *const w = v->scene->window;
     KILN_TRY(kiln_violation_clear(&v->x, g->violation, err));
-    KILN_TRY(kiln_device_fill(&v->x, g->total, 0, sizeof *g->total + sizeof g->numbers->list_stats, err));
-    if (w) KILN_TRY(kiln_device_copy_in(&v->x, g->live, w->visible.live, live_sums(w) * sizeof *g->live, err));
+    KILN_TRY(kiln_device_fill(&v->x, g->total, 0, sizeof *g->total + sizeof g->numbers->list_stats,
+                              err));
+    if (w)
+        KILN_TRY(kiln_device_copy_in(&v->x, g->live, w->visible.live,
+                                     live_sums(w) * sizeof *g->live, err));
     return gather_chunks(v, g, err);
 }
 

@@ -8,7 +8,8 @@
 
 static kiln_status reserve_probe(kiln_probe *g, const kiln_view *view, uint64_t n, kiln_error *err)
 {
-    if (!g->row_pairs) KILN_TRY(KILN_ALLOC(&g->row_pairs, kiln_view_tiles_y(view), "pairs of tile rows", err));
+    if (!g->row_pairs)
+        KILN_TRY(KILN_ALLOC(&g->row_pairs, kiln_view_tiles_y(view), "pairs of tile rows", err));
     if (n <= g->capacity && g->splats) return KILN_OK;
     free(g->splats);
     g->splats = NULL;
@@ -16,7 +17,8 @@ static kiln_status reserve_probe(kiln_probe *g, const kiln_view *view, uint64_t 
     return KILN_ALLOC_UNSET(&g->splats, n, "projected chunk", err);
 }
 
-kiln_status kiln_probe_chunk(kiln_runner *r, const kiln_draw_scene *s, uint32_t chunk, kiln_probe *g, kiln_error *err)
+kiln_status kiln_probe_chunk(kiln_runner *r, const kiln_draw_scene *s, uint32_t chunk,
+                             kiln_probe *g, kiln_error *err)
 {
     kiln_draw_chunk c = {0};
     g->n = g->box_pairs = 0;
@@ -38,8 +40,11 @@ kiln_status kiln_probe_chunk(kiln_runner *r, const kiln_draw_scene *s, uint32_t 
                                  .box_pairs = &g->box_pairs};
     KILN_TRY(kiln_runner_run(r, KILN_OP_project, &p, err));
     if (g->n == 0) return KILN_OK;
-    const kiln_tile_pairs_count_args a = {
-        .n = g->n, .splats = g->splats, .view = s->view, .row1 = kiln_view_tiles_y(s->view), .row_pairs = g->row_pairs};
+    const kiln_tile_pairs_count_args a = {.n = g->n,
+                                          .splats = g->splats,
+                                          .view = s->view,
+                                          .row1 = kiln_view_tiles_y(s->view),
+                                          .row_pairs = g->row_pairs};
     return kiln_fit_count(r, &a, err);
 }
 

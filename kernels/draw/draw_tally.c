@@ -1,5 +1,5 @@
-/* draw_tally -- see the header: on a device if all Gaussians fit there, else chunk by chunk in the memory of one chunk. Counts add
- * up, so both give the same. */
+/* draw_tally -- see the header: on a device if all Gaussians fit there, else chunk by chunk in the
+ * memory of one chunk. Counts add up, so both give the same. */
 #include "kernels/draw/draw_tally.h"
 
 #include "base/memory.h"
@@ -9,14 +9,16 @@
 #include <stdlib.h>
 #include <string.h>
 
-static kiln_status add_chunks(kiln_runner *r, const kiln_draw_scene *s, kiln_draw_tally *t, kiln_error *err)
+static kiln_status add_chunks(kiln_runner *r, const kiln_draw_scene *s, kiln_draw_tally *t,
+                              kiln_error *err)
 {
     kiln_probe g = {0};
     kiln_status st = KILN_OK;
     for (uint32_t i = 0; st == KILN_OK && i < s->n_chunks; i++) {
         st = kiln_probe_chunk(r, s, i, &g, err);
         if (st != KILN_OK || g.n == 0) continue;
-        for (uint32_t row = 0; row < kiln_view_tiles_y(s->view); row++) t->row_pairs[row] += g.row_pairs[row];
+        for (uint32_t row = 0; row < kiln_view_tiles_y(s->view); row++)
+            t->row_pairs[row] += g.row_pairs[row];
         t->visible += g.n;
         t->box_pairs += g.box_pairs;
     }
@@ -24,7 +26,8 @@ static kiln_status add_chunks(kiln_runner *r, const kiln_draw_scene *s, kiln_dra
     return st;
 }
 
-kiln_status kiln_draw_count_all(kiln_runner *r, const kiln_draw_scene *s, kiln_draw_tally *t, kiln_error *err)
+kiln_status kiln_draw_count_all(kiln_runner *r, const kiln_draw_scene *s, kiln_draw_tally *t,
+                                kiln_error *err)
 {
     const uint32_t tiles_y = kiln_view_tiles_y(s->view);
     bool done = false;

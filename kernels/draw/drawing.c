@@ -10,7 +10,8 @@
 #include <stdlib.h>
 #include <string.h>
 
-kiln_status kiln_draw_collect(kiln_runner *r, const kiln_draw_scene *s, kiln_drawing *out, kiln_error *err)
+kiln_status kiln_draw_collect(kiln_runner *r, const kiln_draw_scene *s, kiln_drawing *out,
+                              kiln_error *err)
 {
     bool done = false;
     memset(out, 0, sizeof *out);
@@ -42,7 +43,8 @@ done:
     return st;
 }
 
-kiln_status kiln_drawing_names(kiln_runner *r, const kiln_drawing *d, uint32_t *chunk, uint32_t *row, kiln_error *err)
+kiln_status kiln_drawing_names(kiln_runner *r, const kiln_drawing *d, uint32_t *chunk,
+                               uint32_t *row, kiln_error *err)
 {
     const int threads = (int)kiln_runner_get_info(r).threads;
     if (d->store) return kiln_resident_read(d, NULL, chunk, row, err);
@@ -54,8 +56,9 @@ kiln_status kiln_drawing_names(kiln_runner *r, const kiln_drawing *d, uint32_t *
     return KILN_OK;
 }
 
-/* ---- operations on it ---------------------------------------------------------------------------------------------------- */
-kiln_status kiln_draw_count(kiln_runner *r, kiln_drawing *d, const kiln_tile_pairs_count_args *a, kiln_error *err)
+/* ---- operations on it ------------------------------------------------------------------------ */
+kiln_status kiln_draw_count(kiln_runner *r, kiln_drawing *d, const kiln_tile_pairs_count_args *a,
+                            kiln_error *err)
 {
     bool done = false;
     kiln_tile_pairs_count_args with = *a;
@@ -67,7 +70,8 @@ kiln_status kiln_draw_count(kiln_runner *r, kiln_drawing *d, const kiln_tile_pai
     return kiln_fit_count(r, &with, err);
 }
 
-kiln_status kiln_draw_emit(kiln_runner *r, kiln_drawing *d, const kiln_tile_pairs_emit_args *a, kiln_error *err)
+kiln_status kiln_draw_emit(kiln_runner *r, kiln_drawing *d, const kiln_tile_pairs_emit_args *a,
+                           kiln_error *err)
 {
     bool done = false;
     kiln_tile_pairs_emit_args with = *a;
@@ -79,7 +83,8 @@ kiln_status kiln_draw_emit(kiln_runner *r, kiln_drawing *d, const kiln_tile_pair
     return kiln_fit_emit(r, &with, err);
 }
 
-kiln_status kiln_draw_raster(kiln_runner *r, kiln_drawing *d, const kiln_raster_args *a, kiln_error *err)
+kiln_status kiln_draw_raster(kiln_runner *r, kiln_drawing *d, const kiln_raster_args *a,
+                             kiln_error *err)
 {
     bool done = false;
     kiln_raster_args with = *a;

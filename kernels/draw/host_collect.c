@@ -1,4 +1,5 @@
-/* host_collect -- see the header. Chunks are projected one at a time, so Gaussians that the camera does not see take no memory. */
+/* host_collect -- see the header. Chunks are projected one at a time, so Gaussians that the camera
+ * does not see take no memory. */
 #include "kernels/draw/host_collect.h"
 
 #include "base/memory.h"
@@ -34,23 +35,29 @@ static kiln_status grow_gathered(gathered *g, uint64_t need, kiln_error *err)
 {
     const uint64_t capacity = need + need / 2;
     if (need <= g->capacity) return KILN_OK;
-    if (!grow_one((void **)&g->splats, capacity, sizeof *g->splats) || !grow_one((void **)&g->chunk, capacity, sizeof *g->chunk) ||
+    if (!grow_one((void **)&g->splats, capacity, sizeof *g->splats) ||
+        !grow_one((void **)&g->chunk, capacity, sizeof *g->chunk) ||
         !grow_one((void **)&g->source_rows, capacity, sizeof *g->source_rows))
-        return kiln_fail(err, KILN_E_NOMEM, "out of memory for %llu visible Gaussians", (unsigned long long)need);
+        return kiln_fail(err, KILN_E_NOMEM, "out of memory for %llu visible Gaussians",
+                         (unsigned long long)need);
     g->capacity = capacity;
     return KILN_OK;
 }
 
-/* Keeps those of a chunk's visible Gaussians that belong to the slab, in their order. Returns how many. */
-static uint64_t keep_wanted(const kiln_visible_window *w, const kiln_draw_chunk *c, kiln_splat2d *splats, uint64_t visible)
+/* Keeps those of a chunk's visible Gaussians that belong to the slab, in their order. Returns how
+ * many. */
+static uint64_t keep_wanted(const kiln_visible_window *w, const kiln_draw_chunk *c,
+                            kiln_splat2d *splats, uint64_t visible)
 {
     uint64_t kept = 0;
     for (uint64_t k = 0; k < visible; k++)
-        if (kiln_visible_wanted(w, &splats[k], c->source_rows[splats[k].row])) splats[kept++] = splats[k];
+        if (kiln_visible_wanted(w, &splats[k], c->source_rows[splats[k].row]))
+            splats[kept++] = splats[k];
     return kept;
 }
 
-static kiln_status gather_chunk(kiln_runner *r, const kiln_draw_scene *s, uint32_t i, gathered *g, kiln_error *err)
+static kiln_status gather_chunk(kiln_runner *r, const kiln_draw_scene *s, uint32_t i, gathered *g,
+                                kiln_error *err)
 {
     enum { WORTH_THREADS = 16384 };
     const int threads = (int)kiln_runner_get_info(r).threads;
@@ -95,9 +102,11 @@ static kiln_status find_order(kiln_runner *r, gathered *g, uint32_t **order, kil
     KILN_GO(KILN_ALLOC_UNSET(order, g->n, "drawing order", err));
 #pragma omp parallel for num_threads(threads)
     for (uint64_t i = 0; i < g->n; i++) depths[i] = g->splats[i].depth;
-    const kiln_depth_order_args a = {.n = g->n, .depths = depths, .source_rows = g->source_rows, .order = *order};
+    const kiln_depth_order_args a = {
+        .n = g->n, .depths = depths, .source_rows = g->source_rows, .order = *order};
     KILN_GO(kiln_runner_run(r, KILN_OP_depth_order, &a, err));
-    kiln_runner_trim(r); /* frees 20 bytes a Gaussian on the CPU, before the ordered copy is allocated */
+    /* frees 20 bytes a Gaussian on the CPU, before the ordered copy is allocated */
+    kiln_runner_trim(r);
     free(g->source_rows);
     g->source_rows = NULL;
 done:
@@ -124,14 +133,17 @@ done:
     return st;
 }
 
-kiln_status kiln_host_collect(kiln_runner *r, const kiln_draw_scene *s, kiln_drawing *out, kiln_error *err)
+kiln_status kiln_host_collect(kiln_runner *r, const kiln_draw_scene *s, kiln_drawing *out,
+                              kiln_error *err)
 {
     gathered g = {0};
     kiln_status st = KILN_OK;
-    kiln_runner_trim(r); /* frees the work space of an earlier picture, several times what is needed here */
+    /* frees the work space of an earlier picture, several times what is needed here */
+    kiln_runner_trim(r);
     for (uint32_t i = 0; st == KILN_OK && i < s->n_chunks; i++) {
         st = gather_chunk(r, s, i, &g, err);
-        if (st == KILN_OK && g.n > UINT32_MAX - 1) st = kiln_fail(err, KILN_E_INPUT, "more than 4294967294 Gaussians are visible");
+        if (st == KILN_OK && g.n > UINT32_MAX - 1)
+            st = kiln_fail(err, KILN_E_INPUT, "more than 4294967294 Gaussians are visible");
     }
     if (st == KILN_OK) st = put_in_order(r, &g, out, err);
     gathered_release(&g);

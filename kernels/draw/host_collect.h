@@ -7,7 +7,8 @@
 KILN_C_BEGIN
 
 /* As kiln_draw_collect. *out is empty before, and after a failure. */
-kiln_status kiln_host_collect(kiln_runner *r, const kiln_draw_scene *s, kiln_drawing *out, kiln_error *err) KILN_MUST_CHECK;
+kiln_status kiln_host_collect(kiln_runner *r, const kiln_draw_scene *s, kiln_drawing *out,
+                              kiln_error *err) KILN_MUST_CHECK;
 
 KILN_C_END
 

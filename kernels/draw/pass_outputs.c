@@ -21,7 +21,8 @@ kiln_raster_args kiln_pass_raster(const kiln_pass *p, const kiln_pass_block *b)
 
 static kiln_pixel_hashes_args hashes_of(const kiln_pass *p, const kiln_pass_block *b)
 {
-    return (kiln_pixel_hashes_args){.pixels = kiln_raster_pixels(p->picture), .rgba = b->rgba, .hashes = b->hashes};
+    return (kiln_pixel_hashes_args){
+        .pixels = kiln_raster_pixels(p->picture), .rgba = b->rgba, .hashes = b->hashes};
 }
 
 static kiln_png_rows_args png_rows_of(const kiln_pass *p, const kiln_pass_block *b)
@@ -44,14 +45,18 @@ static uint64_t hashes_bytes(const kiln_pass *p)
 {
     return KILN_PIXEL_HASH_BYTES * kiln_pixel_pieces(kiln_raster_pixels(p->picture));
 }
-static uint64_t rows_bytes(const kiln_pass *p) { return p->to->png->n * kiln_png_row_bytes(p->to->png); }
+static uint64_t rows_bytes(const kiln_pass *p)
+{
+    return p->to->png->n * kiln_png_row_bytes(p->to->png);
+}
 static uint64_t colours_bytes(const kiln_pass *p)
 {
     const kiln_pixel_bytes_args *a = p->to->bytes;
     return kiln_pixel_bytes_size(a->layout, a->width, a->height);
 }
 
-kiln_status kiln_pass_lay_out_outputs(const kiln_pass *p, kiln_carve *c, kiln_pass_block *b, kiln_error *err)
+kiln_status kiln_pass_lay_out_outputs(const kiln_pass *p, kiln_carve *c, kiln_pass_block *b,
+                                      kiln_error *err)
 {
     if (p->to->hashes) {
         b->hashes = kiln_take(c, hashes_bytes(p), 1);
@@ -69,7 +74,7 @@ kiln_status kiln_pass_lay_out_outputs(const kiln_pass *p, kiln_carve *c, kiln_pa
     return kiln_gather_add_work(&p->v, KILN_OP_pixel_bytes, &colours, &b->g, err);
 }
 
-/* ---- what leaves the device, part by part -------------------------------------------------------------------------------- */
+/* ---- what leaves the device, part by part ---------------------------------------------------- */
 /* Some tile rows of the picture. */
 typedef struct {
     uint32_t row0, row1, y0, y1; /* tile rows, and their pixel rows */
@@ -77,7 +82,8 @@ typedef struct {
 
 static part part_of(const kiln_pass *p, uint32_t k, uint32_t n)
 {
-    const uint32_t first = p->picture->row0, rows = p->picture->row1 - first, height = p->v.scene->view->height;
+    const uint32_t first = p->picture->row0, rows = p->picture->row1 - first,
+                   height = p->v.scene->view->height;
     part s = {.row0 = first + rows * k / n, .row1 = first + rows * (k + 1) / n};
     s.y0 = (uint32_t)kiln_min_u64((uint64_t)s.row0 * KILN_TILE, height);
     s.y1 = (uint32_t)kiln_min_u64((uint64_t)s.row1 * KILN_TILE, height);
@@ -85,17 +91,24 @@ static part part_of(const kiln_pass *p, uint32_t k, uint32_t n)
 }
 
 /* Planes of YUV are no part's. */
-static bool is_cut(const kiln_pass *p) { return p->to->bytes && p->to->bytes->layout != KILN_PIXELS_YUV420; }
+static bool is_cut(const kiln_pass *p)
+{
+    return p->to->bytes && p->to->bytes->layout != KILN_PIXELS_YUV420;
+}
 
-/* How many parts pay: more where more is copied. Each has its launches, and its last tiles leave the device idle. */
+/* How many parts pay: more where more is copied. Each has its launches, and its last tiles leave
+ * the device idle. */
 static uint32_t count_parts(const kiln_pass *p)
 {
     enum { BYTES = 4000000 };
-    const uint64_t pixels = kiln_raster_pixels(p->picture), rows = p->picture->row1 - p->picture->row0;
+    const uint64_t pixels = kiln_raster_pixels(p->picture),
+                   rows = p->picture->row1 - p->picture->row0;
     uint64_t bytes = p->to->rgba ? 4 * pixels * sizeof(float) : 0;
     if (p->to->png) bytes += rows_bytes(p);
     if (is_cut(p)) bytes += colours_bytes(p);
-    return p->v.x.side ? (uint32_t)kiln_min_u64(kiln_min_u64(1 + bytes / BYTES, KILN_STORE_PARTS), kiln_max_u64(rows, 1)) : 1;
+    return p->v.x.side ? (uint32_t)kiln_min_u64(kiln_min_u64(1 + bytes / BYTES, KILN_STORE_PARTS),
+                                                kiln_max_u64(rows, 1))
+                       : 1;
 }
 
 /* The bytes of a part: of those rows of it that they are made of. */
@@ -103,7 +116,8 @@ static kiln_pixel_bytes_args colours_of_part(const kiln_pass *p, const part *s)
 {
     kiln_pixel_bytes_args a = colours_of(p, &p->b);
     const uint64_t row = kiln_pixel_bytes_size(a.layout, a.width, 1);
-    const uint32_t y0 = (uint32_t)kiln_min_u64(s->y0, a.height), y1 = (uint32_t)kiln_min_u64(s->y1, a.height);
+    const uint32_t y0 = (uint32_t)kiln_min_u64(s->y0, a.height),
+                   y1 = (uint32_t)kiln_min_u64(s->y1, a.height);
     a.height = y1 - y0;
     a.pixels += (uint64_t)4 * y0 * a.stride;
     a.bytes += row * y0;
@@ -129,28 +143,34 @@ static kiln_status draw_part(const kiln_pass *p, const part *s, kiln_error *err)
     }
     if (!is_cut(p)) return KILN_OK;
     const kiln_pixel_bytes_args colours = colours_of_part(p, s);
-    return colours.height > 0 ? kiln_gather_launch(&p->v, &b->g, KILN_OP_pixel_bytes, &colours, err) : KILN_OK;
+    return colours.height > 0 ? kiln_gather_launch(&p->v, &b->g, KILN_OP_pixel_bytes, &colours, err)
+                              : KILN_OK;
 }
 
-static kiln_status copy_part(const kiln_pass *p, const part *s, struct CUevent_st *mark, kiln_error *err)
+static kiln_status copy_part(const kiln_pass *p, const part *s, struct CUevent_st *mark,
+                             kiln_error *err)
 {
     const kiln_pass_block *b = &p->b;
     const kiln_exec *x = &p->v.x;
-    const uint64_t width = p->v.scene->view->width, before = s->y0 * width, pixels = (s->y1 - s->y0) * width;
+    const uint64_t width = p->v.scene->view->width, before = s->y0 * width,
+                   pixels = (s->y1 - s->y0) * width;
     if (p->to->rgba)
-        KILN_TRY(kiln_device_copy_out_beside(x, mark, p->to->rgba + 4 * before, b->rgba + 4 * before, 4 * pixels * sizeof *b->rgba,
+        KILN_TRY(kiln_device_copy_out_beside(x, mark, p->to->rgba + 4 * before,
+                                             b->rgba + 4 * before, 4 * pixels * sizeof *b->rgba,
                                              err));
     if (p->to->depth)
-        KILN_TRY(kiln_device_copy_out_beside(x, mark, p->to->depth + before, b->depth + before, pixels * sizeof *b->depth, err));
+        KILN_TRY(kiln_device_copy_out_beside(x, mark, p->to->depth + before, b->depth + before,
+                                             pixels * sizeof *b->depth, err));
     if (p->to->png) {
         const uint64_t row = kiln_png_row_bytes(p->to->png);
-        KILN_TRY(kiln_device_copy_out_beside(x, mark, p->to->png->rows + s->y0 * row, b->rows + s->y0 * row, (s->y1 - s->y0) * row,
-                                             err));
+        KILN_TRY(kiln_device_copy_out_beside(x, mark, p->to->png->rows + s->y0 * row,
+                                             b->rows + s->y0 * row, (s->y1 - s->y0) * row, err));
     }
     if (!is_cut(p)) return KILN_OK;
     const kiln_pixel_bytes_args colours = colours_of_part(p, s);
-    return kiln_device_copy_out_beside(x, mark, p->to->bytes->bytes + (colours.bytes - b->colours), colours.bytes,
-                                       kiln_pixel_bytes_size(colours.layout, colours.width, colours.height), err);
+    return kiln_device_copy_out_beside(
+        x, mark, p->to->bytes->bytes + (colours.bytes - b->colours), colours.bytes,
+        kiln_pixel_bytes_size(colours.layout, colours.width, colours.height), err);
 }
 
 /* Hashes land in the store's own memory; those of more than 250 MB of floats in the caller's. */
@@ -174,10 +194,13 @@ static kiln_status hand_out(const kiln_pass *p, kiln_error *err)
         KILN_TRY(kiln_gather_launch(&p->v, &b->g, KILN_OP_pixel_bytes, &colours, err));
         KILN_TRY(kiln_device_copy_out(x, p->to->bytes->bytes, b->colours, colours_bytes(p), err));
     }
-    return p->to->hashes ? kiln_device_copy_out(x, landing_of_hashes(p), b->hashes, hashes_bytes(p), err) : KILN_OK;
+    return p->to->hashes
+               ? kiln_device_copy_out(x, landing_of_hashes(p), b->hashes, hashes_bytes(p), err)
+               : KILN_OK;
 }
 
-/* A part is copied when the next one is on its way: a copy to memory that is not page-locked holds up the launches behind it. */
+/* A part is copied when the next one is on its way: a copy to memory that is not page-locked holds
+ * up the launches behind it. */
 kiln_status kiln_pass_draw_parts(const kiln_pass *p, kiln_error *err)
 {
     const uint32_t n = count_parts(p);
@@ -198,5 +221,6 @@ kiln_status kiln_pass_draw_parts(const kiln_pass *p, kiln_error *err)
 
 void kiln_pass_bring(const kiln_pass *p)
 {
-    if (p->to->hashes && landing_of_hashes(p) != p->to->hashes) memcpy(p->to->hashes, landing_of_hashes(p), hashes_bytes(p));
+    if (p->to->hashes && landing_of_hashes(p) != p->to->hashes)
+        memcpy(p->to->hashes, landing_of_hashes(p), hashes_bytes(p));
 }

@@ -1,5 +1,5 @@
-/* pass_outputs -- what becomes of a picture of a single pass (single_pass.h): it is drawn in parts of some tile rows, bytes, rows
- * and hashes are made of it, and what the caller wants is copied. */
+/* pass_outputs -- what becomes of a picture of a single pass (single_pass.h): it is drawn in parts
+ * of some tile rows, bytes, rows and hashes are made of it, and what the caller wants is copied. */
 #ifndef KILN_KERNELS_PASS_OUTPUTS_H
 #define KILN_KERNELS_PASS_OUTPUTS_H
 
@@ -28,7 +28,8 @@ typedef struct {
 /* Returns the arguments of raster for the whole picture. */
 kiln_raster_args kiln_pass_raster(const kiln_pass *p, const kiln_pass_block *b);
 /* Takes what is made of the picture, and the work space for it. */
-kiln_status kiln_pass_lay_out_outputs(const kiln_pass *p, kiln_carve *c, kiln_pass_block *b, kiln_error *err) KILN_MUST_CHECK;
+kiln_status kiln_pass_lay_out_outputs(const kiln_pass *p, kiln_carve *c, kiln_pass_block *b,
+                                      kiln_error *err) KILN_MUST_CHECK;
 /* Puts raster, what is made of its picture, and the copies on the streams. */
 kiln_status kiln_pass_draw_parts(const kiln_pass *p, kiln_error *err) KILN_MUST_CHECK;
 /* Brings what has landed in the store's own memory to the caller's, after the wait. */

@@ -1,5 +1,6 @@
-/* pass_sizes -- sizes of recent pictures of a scene, from which the next one's buffers are estimated. The largest size is kept and
- * fades slowly: if views come in no order, a large one after a small one would otherwise exceed its buffers again and again. */
+/* pass_sizes -- sizes of recent pictures of a scene, from which the next one's buffers are
+ * estimated. The largest size is kept and fades slowly: if views come in no order, a large one
+ * after a small one would otherwise exceed its buffers again and again. */
 #ifndef KILN_KERNELS_PASS_SIZES_H
 #define KILN_KERNELS_PASS_SIZES_H
 
@@ -21,7 +22,8 @@ static inline uint64_t kiln_pass_faded(uint64_t most, uint64_t last)
     return last > faded ? last : faded;
 }
 
-/* Returns the capacity for the next picture: a sixteenth more and a little. Not more, because unused places are sorted, too. */
+/* Returns the capacity for the next picture: a sixteenth more and a little. Not more, because
+ * unused places are sorted, too. */
 static inline uint64_t kiln_pass_bound(uint64_t last)
 {
     enum { LITTLE = 256 };

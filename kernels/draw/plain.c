@@ -1,4 +1,5 @@
-/* plain -- see the header. Arguments are checked here, as no compiler has done it: sizes, and pointers that are NULL. */
+/* plain -- see the header. Arguments are checked here, as no compiler has done it: sizes, and
+ * pointers that are NULL. */
 #include "kernels/draw/plain.h"
 
 #include "base/memory.h"
@@ -7,7 +8,8 @@
 #include <stdlib.h>
 #include <string.h>
 
-enum { MOST_PIXELS = 1 << 20 }; /* of an axis: KILN_PICTURE_SIDE_MAX of the manifest, which kernels may not include */
+/* of an axis: KILN_PICTURE_SIDE_MAX of the manifest, which kernels may not include */
+enum { MOST_PIXELS = 1 << 20 };
 
 struct kiln_plain {
     kiln_runner_options options;
@@ -50,10 +52,13 @@ static kiln_error *begin(kiln_plain *p)
     return &p->err;
 }
 
-static int refuse_null(kiln_plain *p) { return kiln_exit_code(kiln_fail(&p->err, KILN_E_USAGE, "a pointer is NULL")); }
+static int refuse_null(kiln_plain *p)
+{
+    return kiln_exit_code(kiln_fail(&p->err, KILN_E_USAGE, "a pointer is NULL"));
+}
 
-int kiln_plain_scene(kiln_plain *p, const double *origin, uint32_t sh_degree, uint32_t n_chunks, const uint64_t *rows,
-                     const void *const *planes)
+int kiln_plain_scene(kiln_plain *p, const double *origin, uint32_t sh_degree, uint32_t n_chunks,
+                     const uint64_t *rows, const void *const *planes)
 {
     (void)begin(p);
     kiln_draw_store_free(p->store); /* its planes are of the scene before */
@@ -76,18 +81,20 @@ int kiln_plain_renderer(kiln_plain *p, const char *profile, int antialiased, flo
     p->near_m = near_m;
     p->has_renderer = p->profile != KILN_PROFILE_COUNT;
     if (p->has_renderer) return 0;
-    return kiln_exit_code(
-        kiln_fail(err, KILN_E_USAGE, "there is no profile '%.100s'; there are %s", profile ? profile : "", kiln_profile_names + 1));
+    return kiln_exit_code(kiln_fail(err, KILN_E_USAGE, "there is no profile '%.100s'; there are %s",
+                                    profile ? profile : "", kiln_profile_names + 1));
 }
 
-int kiln_plain_camera(kiln_plain *p, const double *pose, const double *intrinsics, uint32_t width, uint32_t height)
+int kiln_plain_camera(kiln_plain *p, const double *pose, const double *intrinsics, uint32_t width,
+                      uint32_t height)
 {
     kiln_error *err = begin(p);
     p->has_camera = false;
     if (!pose || !intrinsics) return refuse_null(p);
     if (width < 1 || width > MOST_PIXELS || height < 1 || height > MOST_PIXELS)
-        return kiln_exit_code(kiln_fail(err, KILN_E_USAGE, "a picture has 1 to %d pixels an axis, not %u x %u", MOST_PIXELS,
-                                        (unsigned)width, (unsigned)height));
+        return kiln_exit_code(kiln_fail(err, KILN_E_USAGE,
+                                        "a picture has 1 to %d pixels an axis, not %u x %u",
+                                        MOST_PIXELS, (unsigned)width, (unsigned)height));
     memcpy(p->pose, pose, sizeof p->pose);
     memcpy(p->intrinsics, intrinsics, sizeof p->intrinsics);
     p->width = width;
@@ -96,7 +103,8 @@ int kiln_plain_camera(kiln_plain *p, const double *pose, const double *intrinsic
     return 0;
 }
 
-static kiln_status give_plain_chunk(void *context, uint32_t index, kiln_draw_chunk *out, kiln_error *err)
+static kiln_status give_plain_chunk(void *context, uint32_t index, kiln_draw_chunk *out,
+                                    kiln_error *err)
 {
     const kiln_plain *of = context;
     const void *const *p = of->planes + (size_t)index * KILN_PLAIN_PLANES;
@@ -111,15 +119,18 @@ static kiln_status give_plain_chunk(void *context, uint32_t index, kiln_draw_chu
     if (out->n == 0) return KILN_OK;
     for (int i = 0; i < KILN_PLAIN_PLANES; i++)
         if (!p[i] && (i != 5 || of->sh_degree > 0))
-            return kiln_fail(err, KILN_E_USAGE, "pointer %d of chunk %u is NULL", i, (unsigned)index);
+            return kiln_fail(err, KILN_E_USAGE, "pointer %d of chunk %u is NULL", i,
+                             (unsigned)index);
     return KILN_OK;
 }
 
 /* A chunk's number is key enough: a store holds the planes of one scene. */
-static kiln_status give_plain_header(void *context, uint32_t index, kiln_draw_chunk_header *out, kiln_error *err)
+static kiln_status give_plain_header(void *context, uint32_t index, kiln_draw_chunk_header *out,
+                                     kiln_error *err)
 {
     (void)err;
-    *out = (kiln_draw_chunk_header){.n = ((const kiln_plain *)context)->rows[index], .colour = true};
+    *out =
+        (kiln_draw_chunk_header){.n = ((const kiln_plain *)context)->rows[index], .colour = true};
     memcpy(out->key, &index, sizeof index);
     return KILN_OK;
 }
@@ -127,7 +138,8 @@ static kiln_status give_plain_header(void *context, uint32_t index, kiln_draw_ch
 static kiln_status open_store(kiln_plain *p, kiln_error *err)
 {
     if (!p->runner) KILN_TRY(kiln_runner_new(&p->options, &p->runner, err));
-    return p->store || p->options.device < 0 ? KILN_OK : kiln_draw_store_new(p->runner, &p->store, err);
+    return p->store || p->options.device < 0 ? KILN_OK
+                                             : kiln_draw_store_new(p->runner, &p->store, err);
 }
 
 static kiln_status draw_plain(kiln_plain *p, const kiln_draw_want *want, kiln_error *err)
@@ -155,6 +167,7 @@ int kiln_plain_draw(kiln_plain *p, const float *background, float *rgba, float *
     const kiln_draw_want want = {.background = background, .rgba = rgba, .depth = depth};
     if (!background || !rgba) return refuse_null(p);
     if (!p->has_scene || !p->has_renderer || !p->has_camera)
-        return kiln_exit_code(kiln_fail(err, KILN_E_USAGE, "a picture needs a scene, a renderer and a camera"));
+        return kiln_exit_code(
+            kiln_fail(err, KILN_E_USAGE, "a picture needs a scene, a renderer and a camera"));
     return kiln_exit_code(draw_plain(p, &want, err));
 }

@@ -23,8 +23,10 @@ static kiln_store_ordered ordered_of(const kiln_drawing *d)
     return kiln_store_ordered_at(kiln_store_records(d->store)->at, d->n);
 }
 
-/* Enlarges the work space to what this operation needs. Operations share it, because they run one after the other. */
-static kiln_status add_work(kiln_runner *r, kiln_op_id op, const void *args, band *b, kiln_error *err)
+/* Enlarges the work space to what this operation needs. Operations share it, because they run one
+ * after the other. */
+static kiln_status add_work(kiln_runner *r, kiln_op_id op, const void *args, band *b,
+                            kiln_error *err)
 {
     size_t bytes = 0;
     KILN_TRY(kiln_runner_work(r, op, args, &bytes, err));
@@ -39,7 +41,8 @@ static void take_work(kiln_carve *c, band *b)
 }
 
 /* Lays out the block at `at` (NULL: measures) and points `a` into it. */
-static kiln_status lay_out_count(const kiln_drawing *d, char *at, kiln_tile_pairs_count_args *a, band *b, kiln_error *err)
+static kiln_status lay_out_count(const kiln_drawing *d, char *at, kiln_tile_pairs_count_args *a,
+                                 band *b, kiln_error *err)
 {
     kiln_carve c = {at, 0};
     *b = (band){0};
@@ -53,7 +56,8 @@ static kiln_status lay_out_count(const kiln_drawing *d, char *at, kiln_tile_pair
     return KILN_OK;
 }
 
-static kiln_tile_pairs_emit_args emit_of(const kiln_drawing *d, const kiln_view *view, uint32_t row0, uint32_t row1, uint64_t pairs,
+static kiln_tile_pairs_emit_args emit_of(const kiln_drawing *d, const kiln_view *view,
+                                         uint32_t row0, uint32_t row1, uint64_t pairs,
                                          const band *b)
 {
     return (kiln_tile_pairs_emit_args){.n = d->n,
@@ -85,8 +89,8 @@ static uint64_t tiles_of(const kiln_view *view, uint32_t row0, uint32_t row1)
 }
 
 /* Lays out the lists of a band and, if `a` is given, its pixels. */
-static kiln_status lay_out_band(const kiln_drawing *d, char *at, const kiln_tile_pairs_emit_args *e, const kiln_raster_args *a,
-                                band *b, kiln_error *err)
+static kiln_status lay_out_band(const kiln_drawing *d, char *at, const kiln_tile_pairs_emit_args *e,
+                                const kiln_raster_args *a, band *b, kiln_error *err)
 {
     kiln_carve c = {at, 0};
     *b = (band){0};
@@ -110,25 +114,31 @@ static kiln_status lay_out_band(const kiln_drawing *d, char *at, const kiln_tile
 static kiln_status reserve(const kiln_drawing *d, const band *b, bool *done, kiln_error *err)
 {
     *done = b->bytes < SIZE_MAX;
-    return *done ? kiln_store_reserve(d->store, kiln_store_scratch(d->store), b->bytes, done, err) : KILN_OK;
+    return *done ? kiln_store_reserve(d->store, kiln_store_scratch(d->store), b->bytes, done, err)
+                 : KILN_OK;
 }
 
-static kiln_status count_band_pairs(const kiln_drawing *d, const kiln_exec *x, const kiln_tile_pairs_count_args *a,
-                                    const kiln_tile_pairs_count_args *on_device, band *b, kiln_error *err)
+static kiln_status count_band_pairs(const kiln_drawing *d, const kiln_exec *x,
+                                    const kiln_tile_pairs_count_args *a,
+                                    const kiln_tile_pairs_count_args *on_device, band *b,
+                                    kiln_error *err)
 {
     KILN_TRY(kiln_violation_clear(x, b->violation, err));
-    KILN_TRY(kiln_runner_launch(kiln_store_runner(d->store), KILN_OP_tile_pairs_count, on_device, b->work, b->work_bytes,
-                                b->violation, err));
-    KILN_TRY(kiln_device_copy_out(x, a->row_pairs, b->row_pairs, (a->row1 - a->row0) * sizeof *b->row_pairs, err));
+    KILN_TRY(kiln_runner_launch(kiln_store_runner(d->store), KILN_OP_tile_pairs_count, on_device,
+                                b->work, b->work_bytes, b->violation, err));
+    KILN_TRY(kiln_device_copy_out(x, a->row_pairs, b->row_pairs,
+                                  (a->row1 - a->row0) * sizeof *b->row_pairs, err));
     KILN_TRY(kiln_violation_read(x, b->violation, &b->left, err));
     if (a->row0 > 0 || a->row1 < kiln_view_tiles_y(a->view)) return KILN_OK;
-    kiln_pass_sizes *const sizes = kiln_store_sizes(d->store); /* a whole picture: remembered for the next one */
+    /* a whole picture: remembered for the next one */
+    kiln_pass_sizes *const sizes = kiln_store_sizes(d->store);
     sizes->pairs = 0;
     for (uint32_t i = 0; i < a->row1; i++) sizes->pairs += a->row_pairs[i];
     return KILN_OK;
 }
 
-kiln_status kiln_resident_count(const kiln_drawing *d, const kiln_tile_pairs_count_args *a, bool *done, kiln_error *err)
+kiln_status kiln_resident_count(const kiln_drawing *d, const kiln_tile_pairs_count_args *a,
+                                bool *done, kiln_error *err)
 {
     const kiln_exec x = kiln_store_exec(d->store);
     kiln_tile_pairs_count_args on_device = *a;
@@ -140,24 +150,28 @@ kiln_status kiln_resident_count(const kiln_drawing *d, const kiln_tile_pairs_cou
     return kiln_settle(&x, count_band_pairs(d, &x, a, &on_device, &b, err));
 }
 
-static kiln_status emit(const kiln_drawing *d, const kiln_tile_pairs_emit_args *e, const band *b, kiln_error *err)
+static kiln_status emit(const kiln_drawing *d, const kiln_tile_pairs_emit_args *e, const band *b,
+                        kiln_error *err)
 {
-    const kiln_tile_pairs_emit_args on_device = emit_of(d, e->view, e->row0, e->row1, e->capacity, b);
-    return kiln_runner_launch(kiln_store_runner(d->store), KILN_OP_tile_pairs_emit, &on_device, b->work, b->work_bytes,
-                              b->violation, err);
+    const kiln_tile_pairs_emit_args on_device =
+        emit_of(d, e->view, e->row0, e->row1, e->capacity, b);
+    return kiln_runner_launch(kiln_store_runner(d->store), KILN_OP_tile_pairs_emit, &on_device,
+                              b->work, b->work_bytes, b->violation, err);
 }
 
-static kiln_status list_band_pairs(const kiln_drawing *d, const kiln_exec *x, const kiln_tile_pairs_emit_args *a, band *b,
-                                   kiln_error *err)
+static kiln_status list_band_pairs(const kiln_drawing *d, const kiln_exec *x,
+                                   const kiln_tile_pairs_emit_args *a, band *b, kiln_error *err)
 {
     KILN_TRY(kiln_violation_clear(x, b->violation, err));
     KILN_TRY(emit(d, a, b, err));
-    KILN_TRY(kiln_device_copy_out(x, a->tile_counts, b->counts, tiles_of(a->view, a->row0, a->row1) * sizeof *b->counts, err));
+    KILN_TRY(kiln_device_copy_out(x, a->tile_counts, b->counts,
+                                  tiles_of(a->view, a->row0, a->row1) * sizeof *b->counts, err));
     KILN_TRY(kiln_device_copy_out(x, a->ranks, b->ranks, a->capacity * sizeof *b->ranks, err));
     return kiln_violation_read(x, b->violation, &b->left, err);
 }
 
-kiln_status kiln_resident_emit(const kiln_drawing *d, const kiln_tile_pairs_emit_args *a, bool *done, kiln_error *err)
+kiln_status kiln_resident_emit(const kiln_drawing *d, const kiln_tile_pairs_emit_args *a,
+                               bool *done, kiln_error *err)
 {
     const kiln_exec x = kiln_store_exec(d->store);
     band b;
@@ -169,25 +183,32 @@ kiln_status kiln_resident_emit(const kiln_drawing *d, const kiln_tile_pairs_emit
 }
 
 /* Blends lists that are on the device and copies the result to host memory; waits. */
-static kiln_status blend_band(const kiln_drawing *d, const kiln_exec *x, const kiln_raster_args *a, band *b, kiln_error *err)
+static kiln_status blend_band(const kiln_drawing *d, const kiln_exec *x, const kiln_raster_args *a,
+                              band *b, kiln_error *err)
 {
     const kiln_raster_args on_device = raster_of(d, a, b);
     const uint64_t pixels = kiln_raster_pixels(a);
-    if (a->state) KILN_TRY(kiln_device_copy_in(x, b->state, a->state, pixels * sizeof *b->state, err));
-    KILN_TRY(
-        kiln_runner_launch(kiln_store_runner(d->store), KILN_OP_raster, &on_device, b->work, b->work_bytes, b->violation, err));
-    if (a->state) KILN_TRY(kiln_device_copy_out(x, a->state, b->state, pixels * sizeof *b->state, err));
-    if (a->rgba) KILN_TRY(kiln_device_copy_out(x, a->rgba, b->rgba, 4 * pixels * sizeof *b->rgba, err));
-    if (a->depth) KILN_TRY(kiln_device_copy_out(x, a->depth, b->depth, pixels * sizeof *b->depth, err));
+    if (a->state)
+        KILN_TRY(kiln_device_copy_in(x, b->state, a->state, pixels * sizeof *b->state, err));
+    KILN_TRY(kiln_runner_launch(kiln_store_runner(d->store), KILN_OP_raster, &on_device, b->work,
+                                b->work_bytes, b->violation, err));
+    if (a->state)
+        KILN_TRY(kiln_device_copy_out(x, a->state, b->state, pixels * sizeof *b->state, err));
+    if (a->rgba)
+        KILN_TRY(kiln_device_copy_out(x, a->rgba, b->rgba, 4 * pixels * sizeof *b->rgba, err));
+    if (a->depth)
+        KILN_TRY(kiln_device_copy_out(x, a->depth, b->depth, pixels * sizeof *b->depth, err));
     return kiln_violation_read(x, b->violation, &b->left, err);
 }
 
-static kiln_status draw_resident_band(const kiln_drawing *d, const kiln_exec *x, const kiln_tile_pairs_emit_args *e,
-                                      const kiln_raster_args *a, band *b, kiln_error *err)
+static kiln_status draw_resident_band(const kiln_drawing *d, const kiln_exec *x,
+                                      const kiln_tile_pairs_emit_args *e, const kiln_raster_args *a,
+                                      band *b, kiln_error *err)
 {
     KILN_TRY(kiln_violation_clear(x, b->violation, err));
     if (a->ranks) {
-        KILN_TRY(kiln_device_copy_in(x, b->counts, a->tile_counts, tiles_of(a->view, a->row0, a->row1) * sizeof *b->counts, err));
+        KILN_TRY(kiln_device_copy_in(x, b->counts, a->tile_counts,
+                                     tiles_of(a->view, a->row0, a->row1) * sizeof *b->counts, err));
         KILN_TRY(kiln_device_copy_in(x, b->ranks, a->ranks, a->n_pairs * sizeof *b->ranks, err));
     } else {
         KILN_TRY(emit(d, e, b, err));
@@ -195,10 +216,12 @@ static kiln_status draw_resident_band(const kiln_drawing *d, const kiln_exec *x,
     return blend_band(d, x, a, b, err);
 }
 
-kiln_status kiln_resident_raster(const kiln_drawing *d, const kiln_raster_args *a, bool *done, kiln_error *err)
+kiln_status kiln_resident_raster(const kiln_drawing *d, const kiln_raster_args *a, bool *done,
+                                 kiln_error *err)
 {
     const kiln_exec x = kiln_store_exec(d->store);
-    const kiln_tile_pairs_emit_args e = {.view = a->view, .row0 = a->row0, .row1 = a->row1, .capacity = a->n_pairs};
+    const kiln_tile_pairs_emit_args e = {
+        .view = a->view, .row0 = a->row0, .row1 = a->row1, .capacity = a->n_pairs};
     band b;
     KILN_TRY(lay_out_band(d, NULL, &e, a, &b, err));
     KILN_TRY(reserve(d, &b, done, err));
@@ -207,8 +230,9 @@ kiln_status kiln_resident_raster(const kiln_drawing *d, const kiln_raster_args *
     return kiln_settle(&x, draw_resident_band(d, &x, &e, a, &b, err));
 }
 
-/* ---- shares of a picture ------------------------------------------------------------------------------------------------- */
-static kiln_blend_weights_args weights_of(const kiln_drawing *d, const kiln_raster_args *a, const band *b)
+/* ---- shares of a picture --------------------------------------------------------------------- */
+static kiln_blend_weights_args weights_of(const kiln_drawing *d, const kiln_raster_args *a,
+                                          const band *b)
 {
     return (kiln_blend_weights_args){.n = d->n,
                                      .splats = ordered_of(d).splats,
@@ -226,8 +250,8 @@ static kiln_blend_weights_args weights_of(const kiln_drawing *d, const kiln_rast
                                      .state = b->state};
 }
 
-static kiln_status lay_out_weights(const kiln_drawing *d, char *at, const kiln_raster_args *a, const kiln_resident_blend *to,
-                                   band *b, kiln_error *err)
+static kiln_status lay_out_weights(const kiln_drawing *d, char *at, const kiln_raster_args *a,
+                                   const kiln_resident_blend *to, band *b, kiln_error *err)
 {
     kiln_carve c = {at, 0};
     *b = (band){0};
@@ -245,26 +269,29 @@ static kiln_status lay_out_weights(const kiln_drawing *d, char *at, const kiln_r
     return KILN_OK;
 }
 
-static kiln_status weigh(const kiln_drawing *d, const kiln_exec *x, const kiln_raster_args *a, const kiln_resident_blend *to,
-                         band *b, kiln_error *err)
+static kiln_status weigh(const kiln_drawing *d, const kiln_exec *x, const kiln_raster_args *a,
+                         const kiln_resident_blend *to, band *b, kiln_error *err)
 {
     const uint64_t pixels = kiln_raster_pixels(a);
-    const kiln_tile_pairs_emit_args e = {.view = a->view, .row0 = a->row0, .row1 = a->row1, .capacity = a->n_pairs};
+    const kiln_tile_pairs_emit_args e = {
+        .view = a->view, .row0 = a->row0, .row1 = a->row1, .capacity = a->n_pairs};
     const kiln_blend_weights_args blend = weights_of(d, a, b);
     KILN_TRY(kiln_violation_clear(x, b->violation, err));
     if (!to->there) KILN_TRY(kiln_blend_totals_in(x, &b->totals, to->totals, d->n, err));
     if (to->mask) KILN_TRY(kiln_device_copy_in(x, b->mask, to->mask, pixels, err));
-    if (a->state) KILN_TRY(kiln_device_copy_in(x, b->state, a->state, pixels * sizeof *b->state, err));
+    if (a->state)
+        KILN_TRY(kiln_device_copy_in(x, b->state, a->state, pixels * sizeof *b->state, err));
     KILN_TRY(emit(d, &e, b, err));
-    KILN_TRY(
-        kiln_runner_launch(kiln_store_runner(d->store), KILN_OP_blend_weights, &blend, b->work, b->work_bytes, b->violation, err));
-    if (a->state) KILN_TRY(kiln_device_copy_out(x, a->state, b->state, pixels * sizeof *b->state, err));
+    KILN_TRY(kiln_runner_launch(kiln_store_runner(d->store), KILN_OP_blend_weights, &blend, b->work,
+                                b->work_bytes, b->violation, err));
+    if (a->state)
+        KILN_TRY(kiln_device_copy_out(x, a->state, b->state, pixels * sizeof *b->state, err));
     if (!to->there) KILN_TRY(kiln_blend_totals_out(x, to->totals, &b->totals, d->n, err));
     return kiln_violation_read(x, b->violation, &b->left, err);
 }
 
-kiln_status kiln_resident_weights(const kiln_drawing *d, const kiln_raster_args *a, const kiln_resident_blend *to, bool *done,
-                                  kiln_error *err)
+kiln_status kiln_resident_weights(const kiln_drawing *d, const kiln_raster_args *a,
+                                  const kiln_resident_blend *to, bool *done, kiln_error *err)
 {
     const kiln_exec x = kiln_store_exec(d->store);
     band b;
@@ -275,22 +302,25 @@ kiln_status kiln_resident_weights(const kiln_drawing *d, const kiln_raster_args 
     return kiln_settle(&x, weigh(d, &x, a, to, &b, err));
 }
 
-/* ---- to host memory ------------------------------------------------------------------------------------------------------ */
+/* ---- to host memory -------------------------------------------------------------------------- */
 /* Translates rows of the whole scene to chunks and rows in them. */
-static void tell_chunks(const kiln_drawing *d, kiln_splat2d *splats, uint32_t *chunks, uint32_t *rows)
+static void tell_chunks(const kiln_drawing *d, kiln_splat2d *splats, uint32_t *chunks,
+                        uint32_t *rows)
 {
     const int threads = (int)kiln_runner_get_info(kiln_store_runner(d->store)).threads;
 #pragma omp parallel for num_threads(threads)
     for (uint64_t i = 0; i < d->n; i++) {
         uint32_t row;
-        const uint32_t chunk = kiln_whole_chunk(kiln_store_whole(d->store), rows ? rows[i] : splats[i].row, &row);
+        const uint32_t chunk =
+            kiln_whole_chunk(kiln_store_whole(d->store), rows ? rows[i] : splats[i].row, &row);
         if (chunks) chunks[i] = chunk;
         if (rows) rows[i] = row;
         if (splats) splats[i].row = row;
     }
 }
 
-kiln_status kiln_resident_read(const kiln_drawing *d, kiln_splat2d *splats, uint32_t *chunks, uint32_t *rows, kiln_error *err)
+kiln_status kiln_resident_read(const kiln_drawing *d, kiln_splat2d *splats, uint32_t *chunks,
+                               uint32_t *rows, kiln_error *err)
 {
     const kiln_exec x = kiln_store_exec(d->store);
     const kiln_store_ordered o = ordered_of(d);

@@ -1,4 +1,5 @@
-/* resident_collect -- see the header. The host waits where planes are copied, and once for the number of visible Gaussians. */
+/* resident_collect -- see the header. The host waits where planes are copied, and once for the
+ * number of visible Gaussians. */
 #include "kernels/draw/resident_collect.h"
 
 #include "base/memory.h"
@@ -26,16 +27,21 @@ typedef struct {
 static kiln_tile_pairs_count_args count_of(const kiln_draw_gather *v, uint64_t n, const block *b)
 {
     const kiln_view *view = v->scene->view;
-    return (kiln_tile_pairs_count_args){
-        .n = n, .splats = b->g.splats, .view = view, .row1 = kiln_view_tiles_y(view), .row_pairs = b->row_pairs};
+    return (kiln_tile_pairs_count_args){.n = n,
+                                        .splats = b->g.splats,
+                                        .view = view,
+                                        .row1 = kiln_view_tiles_y(view),
+                                        .row_pairs = b->row_pairs};
 }
 
 static kiln_depth_order_args order_of(uint64_t n, const block *b)
 {
-    return (kiln_depth_order_args){.n = n, .depths = b->g.depths, .source_rows = b->g.rows, .order = b->order};
+    return (kiln_depth_order_args){
+        .n = n, .depths = b->g.depths, .source_rows = b->g.rows, .order = b->order};
 }
 
-static kiln_status lay_out_block(const kiln_draw_gather *v, char *at, uint64_t capacity, block *b, kiln_error *err)
+static kiln_status lay_out_block(const kiln_draw_gather *v, char *at, uint64_t capacity, block *b,
+                                 kiln_error *err)
 {
     kiln_carve c = {at, 0};
     *b = (block){0};
@@ -54,7 +60,8 @@ static kiln_status lay_out_block(const kiln_draw_gather *v, char *at, uint64_t c
     return KILN_OK;
 }
 
-kiln_status kiln_resident_bytes(const kiln_draw_gather *v, uint64_t capacity, uint64_t *bytes, kiln_error *err)
+kiln_status kiln_resident_bytes(const kiln_draw_gather *v, uint64_t capacity, uint64_t *bytes,
+                                kiln_error *err)
 {
     block b;
     KILN_TRY(lay_out_block(v, NULL, capacity, &b, err));
@@ -66,9 +73,11 @@ kiln_status kiln_resident_bytes(const kiln_draw_gather *v, uint64_t capacity, ui
 /* Finds the largest capacity that fits, at most the number of rows. */
 static kiln_status find_capacity(const kiln_draw_gather *v, uint64_t *capacity, kiln_error *err)
 {
-    const uint64_t most = kiln_store_most(v->store), rows = v->scene->window ? v->scene->window->most : v->rows;
+    const uint64_t most = kiln_store_most(v->store),
+                   rows = v->scene->window ? v->scene->window->most : v->rows;
     const uint64_t all = rows < UINT32_MAX - 1 ? rows : UINT32_MAX - 1;
-    uint64_t low = 0, high = all + 1, bytes; /* low fits or is 0; high does not fit or is more than needed */
+    /* low fits or is 0; high does not fit or is more than needed */
+    uint64_t low = 0, high = all + 1, bytes;
     KILN_TRY(kiln_resident_bytes(v, all, &bytes, err));
     if (bytes <= most) low = all;
     while (low < all && high - low > 1) {
@@ -90,7 +99,7 @@ static collecting collecting_of(const kiln_draw_scene *s, bool counts)
                               .bytes = kiln_resident_bytes}};
 }
 
-/* ---- collecting -------------------------------------------------------------------------------------------------------- */
+/* ---- collecting ------------------------------------------------------------------------------ */
 /* Projects all chunks and reads back how many Gaussians are visible. */
 static kiln_status gather_all(collecting *c, kiln_error *err)
 {
@@ -100,7 +109,9 @@ static kiln_status gather_all(collecting *c, kiln_error *err)
     KILN_TRY(kiln_gather_ask(v, &c->b.g, err));
     KILN_TRY(kiln_gather_read(v, &c->numbers, err));
     c->n = c->numbers.total;
-    return c->n > UINT32_MAX - 1 ? kiln_fail(err, KILN_E_INPUT, "more than 4294967294 Gaussians are visible") : KILN_OK;
+    return c->n > UINT32_MAX - 1
+               ? kiln_fail(err, KILN_E_INPUT, "more than 4294967294 Gaussians are visible")
+               : KILN_OK;
 }
 
 static kiln_status put_in_order(collecting *c, kiln_error *err)
@@ -122,7 +133,8 @@ static kiln_status put_in_order(collecting *c, kiln_error *err)
     return kiln_gather_read(v, &c->numbers, err);
 }
 
-/* Remembers that a view of so many rows did not fit. A slab says nothing about other slabs or views. */
+/* Remembers that a view of so many rows did not fit. A slab says nothing about other slabs or
+ * views. */
 static void refuse_view(const kiln_draw_gather *v)
 {
     if (!v->scene->window) kiln_store_refuse(v->store, v->rows);
@@ -140,9 +152,11 @@ static kiln_status gather_all_chunks(collecting *c, bool *fits, kiln_error *err)
     if (!v->whole) KILN_TRY(find_capacity(v, &c->capacity, err));
     if (c->capacity == 0 && v->rows > 0) return KILN_OK;
     KILN_TRY(lay_out_block(v, NULL, c->capacity, &b, err));
-    kiln_store_trim_blocks(v->store, b.bytes, v->counts ? 0 : kiln_store_ordered_at(NULL, c->capacity).bytes);
+    kiln_store_trim_blocks(v->store, b.bytes,
+                           v->counts ? 0 : kiln_store_ordered_at(NULL, c->capacity).bytes);
     KILN_TRY(kiln_store_reserve(v->store, kiln_store_scratch(v->store), b.bytes, fits, err));
-    if (v->whole && !kiln_store_whole(v->store)->at) *fits = false; /* it was dropped for the block */
+    /* it was dropped for the block */
+    if (v->whole && !kiln_store_whole(v->store)->at) *fits = false;
     if (!*fits) return KILN_OK;
     KILN_TRY(gather_all(c, err));
     *fits = c->n <= c->capacity;
@@ -163,7 +177,8 @@ static kiln_status collect_resident(collecting *c, kiln_drawing *out, bool *done
     kiln_draw_store *store = c->v.store;
     KILN_TRY(gather_all_chunks(c, done, err));
     if (!*done) return KILN_OK;
-    KILN_TRY(kiln_store_reserve(store, kiln_store_records(store), kiln_store_ordered_at(NULL, c->n).bytes, done, err));
+    KILN_TRY(kiln_store_reserve(store, kiln_store_records(store),
+                                kiln_store_ordered_at(NULL, c->n).bytes, done, err));
     if (!*done) {
         refuse_view(&c->v);
         return KILN_OK;
@@ -175,7 +190,8 @@ static kiln_status collect_resident(collecting *c, kiln_drawing *out, bool *done
     return KILN_OK;
 }
 
-kiln_status kiln_resident_collect(const kiln_draw_scene *s, kiln_drawing *out, bool *done, kiln_error *err)
+kiln_status kiln_resident_collect(const kiln_draw_scene *s, kiln_drawing *out, bool *done,
+                                  kiln_error *err)
 {
     collecting c = collecting_of(s, false);
     *done = false;
@@ -186,7 +202,7 @@ kiln_status kiln_resident_collect(const kiln_draw_scene *s, kiln_drawing *out, b
     return st;
 }
 
-/* ---- slabs -------------------------------------------------------------------------------------------------------------- */
+/* ---- slabs ----------------------------------------------------------------------------------- */
 /* Leaves a quarter of the memory to listing and blending. */
 static kiln_status slab_capacity(kiln_draw_gather *v, uint64_t *capacity, kiln_error *err)
 {
@@ -200,10 +216,12 @@ static kiln_status slab_capacity(kiln_draw_gather *v, uint64_t *capacity, kiln_e
     return KILN_OK;
 }
 
-kiln_status kiln_resident_slab_capacity(const kiln_draw_scene *s, uint64_t *capacity, kiln_error *err)
+kiln_status kiln_resident_slab_capacity(const kiln_draw_scene *s, uint64_t *capacity,
+                                        kiln_error *err)
 {
-    const kiln_draw_window all = {.visible = {.tiles_x = kiln_view_tiles_x(s->view), .tiles_y = kiln_view_tiles_y(s->view)},
-                                  .most = UINT64_MAX};
+    const kiln_draw_window all = {
+        .visible = {.tiles_x = kiln_view_tiles_x(s->view), .tiles_y = kiln_view_tiles_y(s->view)},
+        .most = UINT64_MAX};
     kiln_draw_scene slab = *s;
     collecting c = collecting_of(&slab, false);
     slab.window = &all;
@@ -214,10 +232,14 @@ kiln_status kiln_resident_slab_capacity(const kiln_draw_scene *s, uint64_t *capa
     return st;
 }
 
-/* ---- counting, without sorting ------------------------------------------------------------------------------------------ */
-static bool has_boxes(const kiln_draw_gather *v, uint32_t i) { return v->whole ? i == 0 : !v->headers[i].hidden; }
+/* ---- counting, without sorting --------------------------------------------------------------- */
+static bool has_boxes(const kiln_draw_gather *v, uint32_t i)
+{
+    return v->whole ? i == 0 : !v->headers[i].hidden;
+}
 
-static kiln_status count_resident_pairs(collecting *c, kiln_draw_tally *t, uint64_t *boxes, bool *done, kiln_error *err)
+static kiln_status count_resident_pairs(collecting *c, kiln_draw_tally *t, uint64_t *boxes,
+                                        bool *done, kiln_error *err)
 {
     const kiln_draw_gather *v = &c->v;
     const kiln_gathered *g = &c->b.g;
@@ -225,16 +247,19 @@ static kiln_status count_resident_pairs(collecting *c, kiln_draw_tally *t, uint6
     if (!*done) return KILN_OK;
     const kiln_tile_pairs_count_args a = count_of(v, c->n, &c->b);
     KILN_TRY(kiln_gather_launch(v, g, KILN_OP_tile_pairs_count, &a, err));
-    KILN_TRY(kiln_device_copy_out(&v->x, t->row_pairs, c->b.row_pairs, a.row1 * sizeof *t->row_pairs, err));
+    KILN_TRY(kiln_device_copy_out(&v->x, t->row_pairs, c->b.row_pairs,
+                                  a.row1 * sizeof *t->row_pairs, err));
     KILN_TRY(kiln_device_copy_out(&v->x, boxes, g->boxes, v->scene->n_chunks * sizeof *boxes, err));
     KILN_TRY(kiln_gather_ask(v, g, err));
     KILN_TRY(kiln_gather_read(v, &c->numbers, err));
     t->visible = c->n;
-    for (uint32_t i = 0; i < v->scene->n_chunks; i++) t->box_pairs += has_boxes(v, i) ? boxes[i] : 0;
+    for (uint32_t i = 0; i < v->scene->n_chunks; i++)
+        t->box_pairs += has_boxes(v, i) ? boxes[i] : 0;
     return KILN_OK;
 }
 
-kiln_status kiln_resident_count_all(const kiln_draw_scene *s, kiln_draw_tally *t, bool *done, kiln_error *err)
+kiln_status kiln_resident_count_all(const kiln_draw_scene *s, kiln_draw_tally *t, bool *done,
+                                    kiln_error *err)
 {
     collecting c = collecting_of(s, true);
     uint64_t *boxes;

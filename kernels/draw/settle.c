@@ -16,7 +16,8 @@ kiln_status kiln_violation_clear(const kiln_exec *x, uint64_t *violation, kiln_e
     return kiln_device_fill(x, violation, 0xff, sizeof *violation, err);
 }
 
-kiln_status kiln_violation_read(const kiln_exec *x, const uint64_t *violation, uint64_t *host, kiln_error *err)
+kiln_status kiln_violation_read(const kiln_exec *x, const uint64_t *violation, uint64_t *host,
+                                kiln_error *err)
 {
     KILN_TRY(kiln_device_copy_out(x, host, violation, sizeof *host, err));
     KILN_TRY(kiln_device_wait(x, err));

@@ -25,12 +25,16 @@ static kiln_status begin_there(kiln_shares *s, kiln_error *err)
     return kiln_settle(&x, kiln_device_fill(&x, s->there.at, 0, size.used, err));
 }
 
-kiln_status kiln_shares_begin(kiln_runner *r, kiln_drawing *d, const kiln_draw_want *want, kiln_shares *out, kiln_error *err)
+kiln_status kiln_shares_begin(kiln_runner *r, kiln_drawing *d, const kiln_draw_want *want,
+                              kiln_shares *out, kiln_error *err)
 {
-    *out = (kiln_shares){.of = {.runner = r, .drawing = d}, .want = want, .store = d->store, .n = d->n};
+    *out = (kiln_shares){
+        .of = {.runner = r, .drawing = d}, .want = want, .store = d->store, .n = d->n};
     KILN_TRY(KILN_ALLOC(&out->totals.weights, d->n, "shares of visible Gaussians", err));
-    if (want->alphas) KILN_TRY(KILN_ALLOC(&out->totals.alphas, d->n, "shares of visible Gaussians", err));
-    if (want->peaks) KILN_TRY(KILN_ALLOC(&out->totals.peaks, d->n, "shares of visible Gaussians", err));
+    if (want->alphas)
+        KILN_TRY(KILN_ALLOC(&out->totals.alphas, d->n, "shares of visible Gaussians", err));
+    if (want->peaks)
+        KILN_TRY(KILN_ALLOC(&out->totals.peaks, d->n, "shares of visible Gaussians", err));
     return d->store && d->n > 0 ? begin_there(out, err) : KILN_OK;
 }
 
@@ -53,7 +57,7 @@ void kiln_shares_release(kiln_shares *s)
     free(s->totals.peaks);
 }
 
-/* ---- a band ---------------------------------------------------------------------------------------------------------------- */
+/* ---- a band ---------------------------------------------------------------------------------- */
 /* The mask from the band's first row on; NULL: there is none. */
 static const uint8_t *mask_of(const kiln_shares *s, const kiln_raster_args *a)
 {
@@ -95,7 +99,9 @@ static kiln_status weigh_band(void *context, const kiln_band *b, bool *all, kiln
 {
     kiln_shares *const s = context;
     kiln_drawing *const d = s->of.drawing;
-    const kiln_resident_blend on_device = {.totals = &s->totals_there, .there = true, .mask = mask_of(s, &b->a)},
+    const kiln_resident_blend on_device = {.totals = &s->totals_there,
+                                           .there = true,
+                                           .mask = mask_of(s, &b->a)},
                               copied = {.totals = &s->totals, .mask = mask_of(s, &b->a)};
     bool done = false;
     (void)all;
@@ -108,7 +114,8 @@ static kiln_status weigh_band(void *context, const kiln_band *b, bool *all, kiln
     return weigh_here(s, b, err);
 }
 
-static kiln_status count_shares(void *context, const kiln_tile_pairs_count_args *a, bool *done, kiln_error *err)
+static kiln_status count_shares(void *context, const kiln_tile_pairs_count_args *a, bool *done,
+                                kiln_error *err)
 {
     return kiln_bands_count(&((kiln_shares *)context)->of, a, done, err);
 }
@@ -118,14 +125,16 @@ kiln_band_way kiln_shares_bands(kiln_shares *s)
     return (kiln_band_way){.count = count_shares, .draw = weigh_band, .context = s, .lists = true};
 }
 
-/* ---- to the rows ----------------------------------------------------------------------------------------------------------- */
+/* ---- to the rows ----------------------------------------------------------------------------- */
 /* A row is once in a drawing. False: its chunk has no sums. */
 static bool add_share(const kiln_shares *s, uint64_t i, uint32_t chunk, uint32_t row)
 {
     const kiln_draw_want *w = s->want;
-    if (!w->sums[chunk] || (w->peaks && !w->peaks[chunk]) || (w->alphas && !w->alphas[chunk])) return false;
+    if (!w->sums[chunk] || (w->peaks && !w->peaks[chunk]) || (w->alphas && !w->alphas[chunk]))
+        return false;
     w->sums[chunk][row] += s->totals.weights[i];
-    if (w->peaks && s->totals.peaks[i] > w->peaks[chunk][row]) w->peaks[chunk][row] = s->totals.peaks[i];
+    if (w->peaks && s->totals.peaks[i] > w->peaks[chunk][row])
+        w->peaks[chunk][row] = s->totals.peaks[i];
     if (w->alphas) w->alphas[chunk][row] += s->totals.alphas[i];
     return true;
 }

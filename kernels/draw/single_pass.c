@@ -1,11 +1,13 @@
-/* single_pass -- see kiln_pass_draw: draws a picture without a drawing and with a single wait, at its end. The host does not
- * read back how many Gaussians are visible and how many pairs they have. Buffers are somewhat larger than the last pictures needed.
- * If they are too small, tile_lists lists nothing, and the numbers that come with the picture say what it needs. It is then drawn
+/* single_pass -- see kiln_pass_draw: draws a picture without a drawing and with a single wait, at
+ * its end. The host does not read back how many Gaussians are visible and how many pairs they have.
+ * Buffers are somewhat larger than the last pictures needed. If they are too small, tile_lists
+ * lists nothing, and the numbers that come with the picture say what it needs. It is then drawn
  * once more with that much; if even this is too little, the caller draws it in steps.
  *
- * Floats of a picture are copied only if the caller wants them. A picture of 3840 x 2160 has 133 MB, which take as long to copy as
- * it takes to draw; its hashes are 2 KB, the rows of its PNG or its bytes 25 MB. They are made on the device. What is large is
- * copied in parts: the upper ones cross the bus while the lower ones are drawn.
+ * Floats of a picture are copied only if the caller wants them. A picture of 3840 x 2160 has 133
+ * MB, which take as long to copy as it takes to draw; its hashes are 2 KB, the rows of its PNG or
+ * its bytes 25 MB. They are made on the device. What is large is copied in parts: the upper ones
+ * cross the bus while the lower ones are drawn.
  */
 #include "kernels/draw/single_pass.h"
 
@@ -15,19 +17,21 @@
 
 #include <string.h>
 
-/* Sets the capacities. Returns false if no earlier picture is of this scene, or if they would be too large. */
+/* Sets the capacities. Returns false if no earlier picture is of this scene, or if they would be
+ * too large. */
 static bool find_bounds(kiln_pass *p)
 {
     enum { MOST = 1 << 30 }; /* of either; far more than pictures have */
     const kiln_pass_sizes *last = kiln_store_sizes(p->v.store);
-    if (last->pairs == 0 || memcmp(last->scene, p->v.all.key, sizeof last->scene) != 0) return false;
+    if (last->pairs == 0 || memcmp(last->scene, p->v.all.key, sizeof last->scene) != 0)
+        return false;
     p->visible = kiln_pass_bound(last->visible);
     if (p->visible > p->v.rows) p->visible = p->v.rows;
     p->pairs = kiln_pass_bound(last->pairs);
     return p->visible > 0 && p->visible <= MOST && p->pairs <= MOST;
 }
 
-/* ---- device memory ----------------------------------------------------------------------------------------------------- */
+/* ---- device memory --------------------------------------------------------------------------- */
 static kiln_tile_lists_args lists_of(const kiln_pass *p, const kiln_pass_block *b)
 {
     return (kiln_tile_lists_args){.n = p->visible,
@@ -51,7 +55,8 @@ static kiln_status lay_out_pass(const kiln_pass *p, char *at, kiln_pass_block *b
     *b = (kiln_pass_block){0};
     /* project writes a scene in one piece to an array of all its rows. */
     KILN_TRY(kiln_gather_lay_out(&p->v, &c, p->v.whole ? p->v.largest.n : p->visible, &b->g, err));
-    b->counts = kiln_take(&c, (uint64_t)(a->row1 - a->row0) * kiln_view_tiles_x(a->view), sizeof *b->counts);
+    b->counts = kiln_take(&c, (uint64_t)(a->row1 - a->row0) * kiln_view_tiles_x(a->view),
+                          sizeof *b->counts);
     b->ids = kiln_take(&c, p->pairs, sizeof *b->ids);
     b->rgba = kiln_take(&c, 4 * kiln_raster_pixels(a), sizeof *b->rgba);
     if (a->depth) b->depth = kiln_take(&c, kiln_raster_pixels(a), sizeof *b->depth);
@@ -65,8 +70,8 @@ static kiln_status lay_out_pass(const kiln_pass *p, char *at, kiln_pass_block *b
     return KILN_OK;
 }
 
-/* Sets *bytes to the size for an eighth more of both. Along a path that shows more and more, the block would otherwise grow with
- * each picture. */
+/* Sets *bytes to the size for an eighth more of both. Along a path that shows more and more, the
+ * block would otherwise grow with each picture. */
 static kiln_status ample_bytes(const kiln_pass *p, uint64_t *bytes, kiln_error *err)
 {
     kiln_pass_block b;
@@ -78,7 +83,8 @@ static kiln_status ample_bytes(const kiln_pass *p, uint64_t *bytes, kiln_error *
     return KILN_OK;
 }
 
-/* Makes the scratch block large enough without evicting planes. The records block may go, as there is no drawing. */
+/* Makes the scratch block large enough without evicting planes. The records block may go, as there
+ * is no drawing. */
 static kiln_status reserve(const kiln_pass *p, bool *fits, kiln_error *err)
 {
     kiln_draw_store *s = p->v.store;
@@ -95,7 +101,7 @@ static kiln_status reserve(const kiln_pass *p, bool *fits, kiln_error *err)
     return kiln_store_reserve(s, scratch, bytes, fits, err);
 }
 
-/* ---- drawing ----------------------------------------------------------------------------------------------------------- */
+/* ---- drawing --------------------------------------------------------------------------------- */
 static kiln_status put_on_streams(const kiln_pass *p, kiln_error *err)
 {
     const kiln_pass_block *b = &p->b;
@@ -107,8 +113,8 @@ static kiln_status put_on_streams(const kiln_pass *p, kiln_error *err)
     return kiln_gather_ask(v, &b->g, err);
 }
 
-/* Puts all work of the picture on the streams. *fits is false if nothing was, because no earlier picture is of this scene or memory
- * is short. Evicts no planes. */
+/* Puts all work of the picture on the streams. *fits is false if nothing was, because no earlier
+ * picture is of this scene or memory is short. Evicts no planes. */
 static kiln_status start_pass(kiln_pass *p, bool *fits, kiln_error *err)
 {
     *fits = find_bounds(p);
@@ -122,24 +128,28 @@ static kiln_status start_pass(kiln_pass *p, bool *fits, kiln_error *err)
     return put_on_streams(p, err);
 }
 
-/* Waits. Sets the sizes of the last pictures, also if the capacities were too small: *done is false then. */
+/* Waits. Sets the sizes of the last pictures, also if the capacities were too small: *done is false
+ * then. */
 static kiln_status end_pass(kiln_pass *p, kiln_draw_stats *stats, bool *done, kiln_error *err)
 {
     kiln_pass_sizes *const last = kiln_store_sizes(p->v.store);
     kiln_gather_numbers numbers;
     KILN_TRY(kiln_gather_read(&p->v, &numbers, err));
     kiln_pass_bring(p);
-    const uint64_t listed = numbers.list_stats[0], found = numbers.list_stats[1], visible = numbers.list_stats[2];
+    const uint64_t listed = numbers.list_stats[0], found = numbers.list_stats[1],
+                   visible = numbers.list_stats[2];
     *done = visible <= p->visible && listed == found;
     last->visible = kiln_pass_faded(last->visible, visible);
-    last->pairs = kiln_pass_faded(last->pairs, found); /* found is 0 if more were visible than there was room for */
+    /* found is 0 if more were visible than there was room for */
+    last->pairs = kiln_pass_faded(last->pairs, found);
     if (!*done) return KILN_OK;
     stats->visible = visible;
     stats->pairs = stats->listed = found;
     return KILN_OK;
 }
 
-static kiln_status draw_single_pass(kiln_pass *p, kiln_draw_stats *stats, bool *done, kiln_error *err)
+static kiln_status draw_single_pass(kiln_pass *p, kiln_draw_stats *stats, bool *done,
+                                    kiln_error *err)
 {
     enum { TURNS = 2 };
     bool fits;
@@ -154,17 +164,22 @@ static kiln_status draw_single_pass(kiln_pass *p, kiln_draw_stats *stats, bool *
 /* There is a device, no drawing, and a picture was drawn before. */
 static bool may_pass(const kiln_draw_scene *s, const kiln_exec *x)
 {
-    return x->device >= 0 && !kiln_store_has_drawing(s->store) && kiln_store_sizes(s->store)->pairs > 0 && !s->window;
+    return x->device >= 0 && !kiln_store_has_drawing(s->store) &&
+           kiln_store_sizes(s->store)->pairs > 0 && !s->window;
 }
 
-kiln_status kiln_pass_draw(const kiln_draw_scene *s, const kiln_raster_args *a, const kiln_draw_outputs *to, kiln_draw_stats *stats,
-                           bool *done, kiln_error *err)
+kiln_status kiln_pass_draw(const kiln_draw_scene *s, const kiln_raster_args *a,
+                           const kiln_draw_outputs *to, kiln_draw_stats *stats, bool *done,
+                           kiln_error *err)
 {
     const kiln_exec x = kiln_store_exec(s->store);
-    kiln_pass p = {
-        .v = {.scene = s, .store = s->store, .x = x, .landing = kiln_store_landing(s->store), .bytes = kiln_resident_bytes},
-        .picture = a,
-        .to = to};
+    kiln_pass p = {.v = {.scene = s,
+                         .store = s->store,
+                         .x = x,
+                         .landing = kiln_store_landing(s->store),
+                         .bytes = kiln_resident_bytes},
+                   .picture = a,
+                   .to = to};
     *done = false;
     if (!may_pass(s, &x)) return KILN_OK;
     kiln_store_next_picture(s->store);

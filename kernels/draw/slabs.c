@@ -31,7 +31,7 @@ typedef struct {
     int threads;
 } drawing;
 
-/* ---- where to cut ------------------------------------------------------------------------------------------------------ */
+/* ---- where to cut ---------------------------------------------------------------------------- */
 /* Adds a chunk's keys to the cuts and returns their range. */
 static key_range add_keys(drawing *v, const kiln_probe *g)
 {
@@ -46,7 +46,8 @@ static key_range add_keys(drawing *v, const kiln_probe *g)
     return (key_range){first, last};
 }
 
-static kiln_status look_first(drawing *v, const kiln_draw_scene *geometry, kiln_draw_stats *stats, kiln_error *err)
+static kiln_status look_first(drawing *v, const kiln_draw_scene *geometry, kiln_draw_stats *stats,
+                              kiln_error *err)
 {
     kiln_probe g = {0};
     kiln_status st = KILN_OK;
@@ -66,7 +67,8 @@ static kiln_status look_again(drawing *v, const kiln_draw_scene *geometry, kiln_
     kiln_probe g = {0};
     kiln_status st = KILN_OK;
     for (uint32_t i = 0; st == KILN_OK && i < v->scene->n_chunks; i++) {
-        if (v->chunks[i].first > v->chunks[i].last || !kiln_cuts_asks_for(&v->cuts, v->chunks[i].first, v->chunks[i].last))
+        if (v->chunks[i].first > v->chunks[i].last ||
+            !kiln_cuts_asks_for(&v->cuts, v->chunks[i].first, v->chunks[i].last))
             continue;
         st = kiln_probe_chunk(v->runner, geometry, i, &g, err);
         if (st == KILN_OK) (void)add_keys(v, &g);
@@ -90,7 +92,7 @@ static kiln_status find_cuts(drawing *v, uint64_t capacity, kiln_draw_stats *sta
     return KILN_OK;
 }
 
-/* ---- finished tiles ---------------------------------------------------------------------------------------------------- */
+/* ---- finished tiles -------------------------------------------------------------------------- */
 static bool is_live(const drawing *v, uint32_t tile_x, uint32_t tile_y)
 {
     const kiln_view *view = v->scene->view;
@@ -101,7 +103,8 @@ static bool is_live(const drawing *v, uint32_t tile_x, uint32_t tile_y)
     return v->want && v->want->alphas; /* which count behind finished pixels, too */
 }
 
-/* Makes v->live, a summed-area table of the tiles that are not finished: sums along rows, then down the columns. */
+/* Makes v->live, a summed-area table of the tiles that are not finished: sums along rows, then down
+ * the columns. */
 static void sum_live(drawing *v)
 {
     const uint64_t step = (uint64_t)v->tiles_x + 1;
@@ -113,22 +116,28 @@ static void sum_live(drawing *v)
     for (uint64_t at = step; at < (v->tiles_y + 1) * step; at++) v->live[at] += v->live[at - step];
 }
 
-static uint32_t live_above(const drawing *v, uint32_t row) { return v->live[(uint64_t)row * (v->tiles_x + 1) + v->tiles_x]; }
-
-/* ---- a slab ------------------------------------------------------------------------------------------------------------ */
-static bool is_in_slab(const drawing *v, uint32_t chunk)
+static uint32_t live_above(const drawing *v, uint32_t row)
 {
-    return v->chunks[chunk].first < v->window.visible.to && v->chunks[chunk].last >= v->window.visible.from;
+    return v->live[(uint64_t)row * (v->tiles_x + 1) + v->tiles_x];
 }
 
-static kiln_status give_slab_chunk(void *context, uint32_t chunk, kiln_draw_chunk *out, kiln_error *err)
+/* ---- a slab ---------------------------------------------------------------------------------- */
+static bool is_in_slab(const drawing *v, uint32_t chunk)
+{
+    return v->chunks[chunk].first < v->window.visible.to &&
+           v->chunks[chunk].last >= v->window.visible.from;
+}
+
+static kiln_status give_slab_chunk(void *context, uint32_t chunk, kiln_draw_chunk *out,
+                                   kiln_error *err)
 {
     const drawing *v = context;
     *out = (kiln_draw_chunk){0};
     return is_in_slab(v, chunk) ? v->scene->chunk(v->scene->context, chunk, out, err) : KILN_OK;
 }
 
-static kiln_status give_header(void *context, uint32_t chunk, kiln_draw_chunk_header *out, kiln_error *err)
+static kiln_status give_header(void *context, uint32_t chunk, kiln_draw_chunk_header *out,
+                               kiln_error *err)
 {
     const drawing *v = context;
     KILN_TRY(v->scene->header(v->scene->context, chunk, out, err));
@@ -137,9 +146,11 @@ static kiln_status give_header(void *context, uint32_t chunk, kiln_draw_chunk_he
 }
 
 /* Draws the tile rows that have an unfinished tile; adjacent rows together. */
-static kiln_status draw_live_rows(drawing *v, const kiln_band_way *way, kiln_draw_stats *stats, kiln_error *err)
+static kiln_status draw_live_rows(drawing *v, const kiln_band_way *way, kiln_draw_stats *stats,
+                                  kiln_error *err)
 {
-    kiln_raster_args a = {.view = v->scene->view, .profile = v->scene->profile, .fast = v->scene->fast};
+    kiln_raster_args a = {
+        .view = v->scene->view, .profile = v->scene->profile, .fast = v->scene->fast};
     for (uint32_t row = 0; row < v->tiles_y; row = a.row1 + 1) {
         kiln_bands_listed listed;
         bool done;
@@ -153,14 +164,16 @@ static kiln_status draw_live_rows(drawing *v, const kiln_band_way *way, kiln_dra
     return KILN_OK;
 }
 
-static kiln_status draw_collected(drawing *v, kiln_drawing *d, kiln_draw_stats *stats, kiln_error *err)
+static kiln_status draw_collected(drawing *v, kiln_drawing *d, kiln_draw_stats *stats,
+                                  kiln_error *err)
 {
     kiln_bands_source of = {.runner = v->runner, .drawing = d};
     const kiln_band_way way = kiln_bands_of(&of);
     return draw_live_rows(v, &way, stats, err);
 }
 
-static kiln_status weigh_collected(drawing *v, kiln_drawing *d, kiln_draw_stats *stats, kiln_error *err)
+static kiln_status weigh_collected(drawing *v, kiln_drawing *d, kiln_draw_stats *stats,
+                                   kiln_error *err)
 {
     kiln_shares shares;
     kiln_status st;
@@ -173,7 +186,8 @@ done:
     return st;
 }
 
-static kiln_status draw_slab(drawing *v, const kiln_slab *slab, kiln_draw_stats *stats, kiln_error *err)
+static kiln_status draw_slab(drawing *v, const kiln_slab *slab, kiln_draw_stats *stats,
+                             kiln_error *err)
 {
     kiln_drawing d;
     kiln_draw_scene scene = *v->scene;
@@ -185,7 +199,8 @@ static kiln_status draw_slab(drawing *v, const kiln_slab *slab, kiln_draw_stats 
     scene.header = scene.header ? give_header : NULL;
     scene.context = v;
     KILN_TRY(kiln_draw_collect(v->runner, &scene, &d, err));
-    const kiln_status st = v->want ? weigh_collected(v, &d, stats, err) : draw_collected(v, &d, stats, err);
+    const kiln_status st =
+        v->want ? weigh_collected(v, &d, stats, err) : draw_collected(v, &d, stats, err);
     kiln_drawing_release(&d);
     sum_live(v);
     return st;
@@ -212,9 +227,12 @@ static kiln_status draw_view(drawing *v, uint64_t capacity, kiln_draw_stats *sta
     v->threads = (int)kiln_runner_get_info(v->runner).threads;
     KILN_GO(KILN_ALLOC(&v->chunks, s->n_chunks, "chunks in view", err));
     KILN_GO(KILN_ALLOC(&v->live, ((uint64_t)v->tiles_x + 1) * (v->tiles_y + 1), "tiles", err));
-    KILN_GO(KILN_ALLOC(&v->state, (uint64_t)s->view->width * s->view->height, "pixels between slabs", err));
-    if (s->store) kiln_store_next_picture(s->store); /* one for all slabs, so that no slab evicts planes of another */
-    v->window.visible = (kiln_visible_window){.tiles_x = v->tiles_x, .tiles_y = v->tiles_y, .live = v->live};
+    KILN_GO(KILN_ALLOC(&v->state, (uint64_t)s->view->width * s->view->height,
+                       "pixels between slabs", err));
+    /* one for all slabs, so that no slab evicts planes of another */
+    if (s->store) kiln_store_next_picture(s->store);
+    v->window.visible =
+        (kiln_visible_window){.tiles_x = v->tiles_x, .tiles_y = v->tiles_y, .live = v->live};
     sum_live(v);
     KILN_GO(find_cuts(v, capacity, stats, err));
     KILN_GO(draw_slabs(v, stats, err));
@@ -225,20 +243,20 @@ done:
     return st;
 }
 
-kiln_status kiln_slabs_draw(kiln_runner *r, const kiln_draw_scene *s, uint64_t capacity, const kiln_raster_args *a,
-                            kiln_draw_stats *stats, kiln_error *err)
+kiln_status kiln_slabs_draw(kiln_runner *r, const kiln_draw_scene *s, uint64_t capacity,
+                            const kiln_raster_args *a, kiln_draw_stats *stats, kiln_error *err)
 {
     drawing v = {.runner = r, .scene = s};
     const kiln_status st = draw_view(&v, capacity, stats, err);
     if (st == KILN_OK)
-        kiln_raster_finish(v.state, (uint64_t)s->view->width * s->view->height, a->background, (unsigned)v.threads, a->rgba,
-                           a->depth);
+        kiln_raster_finish(v.state, (uint64_t)s->view->width * s->view->height, a->background,
+                           (unsigned)v.threads, a->rgba, a->depth);
     free(v.state);
     return st;
 }
 
-kiln_status kiln_slabs_weigh(kiln_runner *r, const kiln_draw_scene *s, uint64_t capacity, const kiln_draw_want *want,
-                             kiln_draw_stats *stats, kiln_error *err)
+kiln_status kiln_slabs_weigh(kiln_runner *r, const kiln_draw_scene *s, uint64_t capacity,
+                             const kiln_draw_want *want, kiln_draw_stats *stats, kiln_error *err)
 {
     drawing v = {.runner = r, .scene = s, .want = want};
     const kiln_status st = draw_view(&v, capacity, stats, err);

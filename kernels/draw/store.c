@@ -1,5 +1,5 @@
-/* store -- see store.h. A hash table with chains finds planes by their key; a list in order of use says which are evicted first.
- * The planes of a chunk are one allocation. */
+/* store -- see store.h. A hash table with chains finds planes by their key; a list in order of use
+ * says which are evicted first. The planes of a chunk are one allocation. */
 #include "kernels/draw/store.h"
 
 #include "base/carve.h"
@@ -50,9 +50,12 @@ kiln_pass_sizes *kiln_store_sizes(kiln_draw_store *s) { return &s->sizes; }
 char *kiln_store_landing(const kiln_draw_store *s) { return s->landing; }
 struct CUevent_st **kiln_store_marks(kiln_draw_store *s) { return s->marks; }
 
-uint64_t kiln_store_planes_bytes(const kiln_draw_store *s) { return s->kept_bytes + s->whole.bytes + s->whole.halves_bytes; }
+uint64_t kiln_store_planes_bytes(const kiln_draw_store *s)
+{
+    return s->kept_bytes + s->whole.bytes + s->whole.halves_bytes;
+}
 
-/* ---- the drawing ------------------------------------------------------------------------------------------------------- */
+/* ---- the drawing ----------------------------------------------------------------------------- */
 bool kiln_store_has_drawing(const kiln_draw_store *s) { return s->has_drawing; }
 bool kiln_store_drawing_is_whole(const kiln_draw_store *s) { return s->drawing_is_whole; }
 void kiln_store_release_drawing(kiln_draw_store *s) { s->has_drawing = false; }
@@ -66,7 +69,7 @@ void kiln_store_hold_drawing(kiln_draw_store *s, bool whole)
 void kiln_store_refuse(kiln_draw_store *s, uint64_t rows) { s->refused = rows; }
 bool kiln_store_may(const kiln_draw_store *s, uint64_t rows) { return rows < s->refused; }
 
-/* ---- planes ------------------------------------------------------------------------------------------------------------ */
+/* ---- planes ---------------------------------------------------------------------------------- */
 static kept_planes **chain_of(kiln_draw_store *s, const kiln_draw_chunk_header *l)
 {
     uint32_t h;
@@ -104,7 +107,8 @@ static void drop_planes(kiln_draw_store *s, kept_planes *p)
     free(p);
 }
 
-/* Evicts planes until `bytes` are left. keep: planes of the current picture, and a scene in one piece, stay. */
+/* Evicts planes until `bytes` are left. keep: planes of the current picture, and a scene in one
+ * piece, stay. */
 static void evict_planes(kiln_draw_store *s, uint64_t bytes, bool keep)
 {
     for (kept_planes *p = s->oldest, *next; p && kiln_runner_left(s->runner) < bytes; p = next) {
@@ -122,11 +126,12 @@ static void evict_planes(kiln_draw_store *s, uint64_t bytes, bool keep)
 }
 
 /* Planes with colour also serve a request without colour. */
-bool kiln_store_find(kiln_draw_store *s, const kiln_draw_chunk_header *l, uint32_t sh_degree, kiln_draw_chunk *out)
+bool kiln_store_find(kiln_draw_store *s, const kiln_draw_chunk_header *l, uint32_t sh_degree,
+                     kiln_draw_chunk *out)
 {
     kept_planes *p = *chain_of(s, l);
-    while (p && (memcmp(p->header.key, l->key, sizeof l->key) != 0 || p->header.n != l->n || (l->colour && !p->header.colour) ||
-                 (l->colour && p->sh_degree != sh_degree)))
+    while (p && (memcmp(p->header.key, l->key, sizeof l->key) != 0 || p->header.n != l->n ||
+                 (l->colour && !p->header.colour) || (l->colour && p->sh_degree != sh_degree)))
         p = p->chain;
     if (!p) return false;
     unlink_use(s, p);
@@ -136,10 +141,11 @@ bool kiln_store_find(kiln_draw_store *s, const kiln_draw_chunk_header *l, uint32
     return true;
 }
 
-/* Takes memory in which these planes are kept; *out is NULL if there is none. The runner's block is left alone: it is needed for
- * every picture that is compared with a photo. */
-static kiln_status find_place(kiln_draw_store *s, const kiln_draw_chunk_header *l, uint32_t sh_degree, uint64_t bytes,
-                              kept_planes **out, kiln_error *err)
+/* Takes memory in which these planes are kept; *out is NULL if there is none. The runner's block is
+ * left alone: it is needed for every picture that is compared with a photo. */
+static kiln_status find_place(kiln_draw_store *s, const kiln_draw_chunk_header *l,
+                              uint32_t sh_degree, uint64_t bytes, kept_planes **out,
+                              kiln_error *err)
 {
     kiln_status st;
     kept_planes *p = NULL;
@@ -165,8 +171,9 @@ done:
     return st;
 }
 
-kiln_status kiln_store_load(kiln_draw_store *s, const kiln_draw_chunk_header *l, uint32_t sh_degree, const kiln_draw_chunk *from,
-                            char *staging, kiln_draw_chunk *out, kiln_error *err)
+kiln_status kiln_store_load(kiln_draw_store *s, const kiln_draw_chunk_header *l, uint32_t sh_degree,
+                            const kiln_draw_chunk *from, char *staging, kiln_draw_chunk *out,
+                            kiln_error *err)
 {
     const kiln_exec x = kiln_runner_exec(s->runner);
     const uint64_t bytes = kiln_planes_lay_out(l, sh_degree, NULL, out);
@@ -179,7 +186,7 @@ kiln_status kiln_store_load(kiln_draw_store *s, const kiln_draw_chunk_header *l,
     return st;
 }
 
-/* ---- blocks ------------------------------------------------------------------------------------------------------------ */
+/* ---- blocks ---------------------------------------------------------------------------------- */
 void kiln_store_drop_block(kiln_draw_store *s, kiln_store_block *b)
 {
     kiln_runner_give(s->runner, b->at, b->bytes);
@@ -188,7 +195,8 @@ void kiln_store_drop_block(kiln_draw_store *s, kiln_store_block *b)
 
 uint64_t kiln_store_most(const kiln_draw_store *s)
 {
-    return kiln_runner_left(s->runner) + kiln_store_planes_bytes(s) + s->records.bytes + s->scratch.bytes;
+    return kiln_runner_left(s->runner) + kiln_store_planes_bytes(s) + s->records.bytes +
+           s->scratch.bytes;
 }
 
 void kiln_store_trim_blocks(kiln_draw_store *s, uint64_t scratch_bytes, uint64_t records_bytes)
@@ -201,7 +209,8 @@ void kiln_store_trim_blocks(kiln_draw_store *s, uint64_t scratch_bytes, uint64_t
     kiln_store_drop_block(s, &s->records);
 }
 
-kiln_status kiln_store_reserve(kiln_draw_store *s, kiln_store_block *b, uint64_t bytes, bool *fits, kiln_error *err)
+kiln_status kiln_store_reserve(kiln_draw_store *s, kiln_store_block *b, uint64_t bytes, bool *fits,
+                               kiln_error *err)
 {
     void *at = NULL;
     *fits = true;
@@ -226,8 +235,9 @@ kiln_store_ordered kiln_store_ordered_at(char *at, uint64_t n)
     return o;
 }
 
-/* ---- a scene in one piece ---------------------------------------------------------------------------------------------- */
-/* Drops planes, then blocks, until `bytes` are free or nothing is left to drop. There is no drawing, and the stream is idle. */
+/* ---- a scene in one piece -------------------------------------------------------------------- */
+/* Drops planes, then blocks, until `bytes` are free or nothing is left to drop. There is no
+ * drawing, and the stream is idle. */
 static void evict_for(kiln_draw_store *s, uint64_t bytes)
 {
     evict_planes(s, bytes, false);
@@ -236,7 +246,8 @@ static void evict_for(kiln_draw_store *s, uint64_t bytes)
     kiln_store_drop_block(s, &s->records);
 }
 
-kiln_status kiln_store_whole_get(kiln_draw_store *s, const kiln_whole_scene *scene, uint64_t beside, bool *there, kiln_error *err)
+kiln_status kiln_store_whole_get(kiln_draw_store *s, const kiln_whole_scene *scene, uint64_t beside,
+                                 bool *there, kiln_error *err)
 {
     const kiln_exec x = kiln_runner_exec(s->runner);
     kiln_draw_chunk planes;
@@ -245,7 +256,8 @@ kiln_status kiln_store_whole_get(kiln_draw_store *s, const kiln_whole_scene *sce
     *there = known && s->whole.at;
     if (*there || (known && s->whole.refused)) return KILN_OK;
     kiln_whole_drop(&s->whole, s->runner); /* it is another scene, or lacks colour */
-    const uint64_t bytes = kiln_planes_lay_out(scene->all, scene->sh_degree, NULL, &planes), most = kiln_store_most(s) / 4 * 3;
+    const uint64_t bytes = kiln_planes_lay_out(scene->all, scene->sh_degree, NULL, &planes),
+                   most = kiln_store_most(s) / 4 * 3;
     if (bytes > most || beside > most - bytes) return KILN_OK;
     evict_for(s, bytes);
     KILN_TRY(kiln_runner_take(s->runner, bytes, &at, err));
@@ -258,7 +270,8 @@ kiln_status kiln_store_whole_get(kiln_draw_store *s, const kiln_whole_scene *sce
     return st;
 }
 
-kiln_status kiln_store_whole_load(kiln_draw_store *s, uint32_t chunk, const kiln_draw_chunk *from, kiln_error *err)
+kiln_status kiln_store_whole_load(kiln_draw_store *s, uint32_t chunk, const kiln_draw_chunk *from,
+                                  kiln_error *err)
 {
     const kiln_exec x = kiln_runner_exec(s->runner);
     const kiln_status st = kiln_whole_load(&s->whole, &x, chunk, from, err);
@@ -281,13 +294,15 @@ kiln_status kiln_store_whole_halve(kiln_draw_store *s, uint64_t *violation, kiln
     return kiln_whole_halve(w, s->runner, violation, err);
 }
 
-/* ---- a store ----------------------------------------------------------------------------------------------------------- */
+/* ---- a store --------------------------------------------------------------------------------- */
 static void spare(void *context, uint64_t bytes)
 {
     kiln_draw_store *s = context;
-    if (kiln_runner_left(s->runner) < bytes) kiln_store_drop_block(s, &s->scratch); /* it holds nothing that must be kept */
+    /* it holds nothing that must be kept */
+    if (kiln_runner_left(s->runner) < bytes) kiln_store_drop_block(s, &s->scratch);
     evict_planes(s, bytes, false);
-    if (kiln_runner_left(s->runner) < bytes && !s->has_drawing) kiln_store_drop_block(s, &s->records);
+    if (kiln_runner_left(s->runner) < bytes && !s->has_drawing)
+        kiln_store_drop_block(s, &s->records);
 }
 
 static kiln_status make_landing(kiln_draw_store *s, kiln_error *err)
@@ -322,7 +337,8 @@ void kiln_draw_store_free(kiln_draw_store *s)
     assert(kiln_store_planes_bytes(s) == 0 && !s->newest);
     kiln_store_drop_block(s, &s->records);
     kiln_store_drop_block(s, &s->scratch);
-    for (int i = 0; i < KILN_STORE_PARTS; i++) kiln_device_mark_free(kiln_runner_exec(s->runner).device, s->marks[i]);
+    for (int i = 0; i < KILN_STORE_PARTS; i++)
+        kiln_device_mark_free(kiln_runner_exec(s->runner).device, s->marks[i]);
     if (s->landing_is_pinned) kiln_device_unpin(kiln_runner_exec(s->runner).device, s->landing);
     free(s->landing);
     free(s);

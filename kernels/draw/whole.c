@@ -11,7 +11,8 @@
 
 enum { NOTHING, GEOMETRY, ALL, HALVES }; /* what is loaded of a chunk */
 
-/* Mixes the chunks' keys in their order. The keys are hashes, so a few multiplications keep different scenes apart. */
+/* Mixes the chunks' keys in their order. The keys are hashes, so a few multiplications keep
+ * different scenes apart. */
 kiln_draw_chunk_header kiln_whole_header(const kiln_draw_chunk_header *headers, uint32_t n_chunks)
 {
     const uint64_t odd = 0x9e3779b97f4a7c15u; /* 2^64 over the golden ratio */
@@ -56,11 +57,13 @@ void kiln_whole_release(kiln_whole *w, kiln_runner *r)
 
 bool kiln_whole_is(const kiln_whole *w, const kiln_whole_scene *s)
 {
-    return memcmp(w->header.key, s->all->key, sizeof s->all->key) == 0 && w->header.n == s->all->n &&
+    return memcmp(w->header.key, s->all->key, sizeof s->all->key) == 0 &&
+           w->header.n == s->all->n &&
            (!s->all->colour || (w->header.colour && w->sh_degree == s->sh_degree));
 }
 
-kiln_status kiln_whole_begin(kiln_whole *w, const kiln_exec *x, const kiln_whole_scene *s, kiln_error *err)
+kiln_status kiln_whole_begin(kiln_whole *w, const kiln_exec *x, const kiln_whole_scene *s,
+                             kiln_error *err)
 {
     w->header = *s->all;
     w->sh_degree = s->sh_degree;
@@ -74,13 +77,19 @@ kiln_status kiln_whole_begin(kiln_whole *w, const kiln_exec *x, const kiln_whole
     w->n_chunks = s->n_chunks;
     for (uint32_t i = 0; i < s->n_chunks; i++) w->starts[i + 1] = w->starts[i] + s->headers[i].n;
     (void)kiln_planes_lay_out(&w->header, w->sh_degree, w->at, &w->planes);
-    KILN_TRY(kiln_device_fill(x, (void *)(uintptr_t)w->planes.means, 0xff, 3 * w->header.n * sizeof(float), err));
-    return kiln_device_wait(x, err); /* memory is taken and given back next, which needs an idle stream */
+    KILN_TRY(kiln_device_fill(x, (void *)(uintptr_t)w->planes.means, 0xff,
+                              3 * w->header.n * sizeof(float), err));
+    /* memory is taken and given back next, which needs an idle stream */
+    return kiln_device_wait(x, err);
 }
 
-bool kiln_whole_has(const kiln_whole *w, uint32_t chunk, bool colour) { return w->loaded[chunk] >= (colour ? ALL : GEOMETRY); }
+bool kiln_whole_has(const kiln_whole *w, uint32_t chunk, bool colour)
+{
+    return w->loaded[chunk] >= (colour ? ALL : GEOMETRY);
+}
 
-kiln_status kiln_whole_load(kiln_whole *w, const kiln_exec *x, uint32_t chunk, const kiln_draw_chunk *from, kiln_error *err)
+kiln_status kiln_whole_load(kiln_whole *w, const kiln_exec *x, uint32_t chunk,
+                            const kiln_draw_chunk *from, kiln_error *err)
 {
     KILN_TRY(kiln_planes_copy(x, from, &w->planes, w->starts[chunk], w->sh_degree, err));
     w->loaded[chunk] = from->sh0 ? ALL : GEOMETRY;
@@ -92,7 +101,8 @@ uint64_t kiln_whole_halves_bytes(const kiln_whole *w)
     return kiln_sh_words(kiln_sh_components(w->sh_degree)) * w->header.n * sizeof *w->halves;
 }
 
-static kiln_status halve_chunk(kiln_whole *w, kiln_runner *r, uint32_t chunk, uint64_t *violation, kiln_error *err)
+static kiln_status halve_chunk(kiln_whole *w, kiln_runner *r, uint32_t chunk, uint64_t *violation,
+                               kiln_error *err)
 {
     const kiln_sh_halves_args a = {.rows = w->header.n,
                                    .first = w->starts[chunk],

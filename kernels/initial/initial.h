@@ -1,11 +1,11 @@
-/* initial -- makes points Gaussians, as INRIA's scene set-up does (graphdeco-inria/gaussian-splatting,
- * GaussianModel.create_from_pcd).
+/* initial -- makes points Gaussians, as INRIA's scene set-up does
+ * (graphdeco-inria/gaussian-splatting, GaussianModel.create_from_pcd).
  *
  *   spacing2 [n] f32 in; rgb [3][n] f32 in 0..1
  *   log_scales [3][n], quats [4][n] (1,0,0,0), opacity_logits [n] (logit of opacity), sh0 [3][n]   f32 out
- * log scale = log(sqrt(max(spacing2, 1e-7))) on all three axes, our own pinned log; a spacing2 that is not finite or
- * of fewer than k neighbours gives fallback_log_scale, counted in *n_fallback. sh0 = (rgb - 0.5) / 0.28209479177387814,
- * and 0 for a colour that is not a number.
+ * log scale = log(sqrt(max(spacing2, 1e-7))) on all three axes, our own pinned log; a spacing2 that
+ * is not finite or of fewer than k neighbours gives fallback_log_scale, counted in *n_fallback. sh0
+ * = (rgb - 0.5) / 0.28209479177387814, and 0 for a colour that is not a number.
  */
 #ifndef KILN_KERNELS_INITIAL_H
 #define KILN_KERNELS_INITIAL_H
@@ -27,8 +27,8 @@ typedef struct {
     uint64_t *n_fallback;
 } kiln_initial_args;
 
-typedef kiln_status kiln_initial_fn(const kiln_exec *x, const kiln_initial_args *a, void *work, size_t *work_bytes,
-                                    kiln_error *err);
+typedef kiln_status kiln_initial_fn(const kiln_exec *x, const kiln_initial_args *a, void *work,
+                                    size_t *work_bytes, kiln_error *err);
 
 /* The arrays that it reads and writes, for kernels/arrays.h. */
 #define KILN_ARRAYS_initial(A)   \

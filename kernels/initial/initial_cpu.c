@@ -8,7 +8,8 @@
 kiln_initial_fn KILN_CPU(initial);
 
 /* kiln_initial_cpu, kiln_initial_cpu_avx2 */
-kiln_status KILN_CPU(initial)(const kiln_exec *x, const kiln_initial_args *a, void *work, size_t *work_bytes, kiln_error *err)
+kiln_status KILN_CPU(initial)(const kiln_exec *x, const kiln_initial_args *a, void *work,
+                              size_t *work_bytes, kiln_error *err)
 {
     const int64_t n = (int64_t)a->n;
     const int threads = (int)x->threads;
@@ -22,7 +23,8 @@ kiln_status KILN_CPU(initial)(const kiln_exec *x, const kiln_initial_args *a, vo
 #pragma omp parallel for num_threads(threads) schedule(static) reduction(+ : fallbacks) if (n > 16384)
     for (int64_t i = 0; i < n; i++) {
         int known;
-        const float log_scale = kiln_initial_log_scale(a->spacing2[i], a->fallback_log_scale, &known);
+        const float log_scale =
+            kiln_initial_log_scale(a->spacing2[i], a->fallback_log_scale, &known);
         fallbacks += !known;
         for (int c = 0; c < 3; c++) {
             a->log_scales[c * n + i] = log_scale;

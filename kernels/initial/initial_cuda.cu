@@ -1,4 +1,5 @@
-/* initial on CUDA: one thread a point; fallbacks are rare, so that counting them by atomics costs nothing. */
+/* initial on CUDA: one thread a point; fallbacks are rare, so that counting them by atomics costs
+ * nothing. */
 #include "kernels/initial/initial.h"
 
 #include "kernels/cuda.cuh"
@@ -30,8 +31,8 @@ __global__ void __launch_bounds__(BLOCK) make_gaussians(kiln_initial_args a)
 
 } // namespace
 
-extern "C" kiln_status kiln_initial_cuda(const kiln_exec *x, const kiln_initial_args *a, void *work, size_t *work_bytes,
-                                         kiln_error *err)
+extern "C" kiln_status kiln_initial_cuda(const kiln_exec *x, const kiln_initial_args *a, void *work,
+                                         size_t *work_bytes, kiln_error *err)
 {
     const kiln::entry entry(x, "initial");
     CUDA_ENTER(entry.guard);

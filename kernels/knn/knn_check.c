@@ -8,7 +8,8 @@
 kiln_status kiln_knn_check(const char *op, uint64_t n, uint32_t k, kiln_error *err)
 {
     if (k == 0 || k > KILN_KNN_MAX)
-        return kiln_fail(err, KILN_E_INPUT, "%s: %u neighbours; from 1 to %d are possible", op, k, KILN_KNN_MAX);
+        return kiln_fail(err, KILN_E_INPUT, "%s: %u neighbours; from 1 to %d are possible", op, k,
+                         KILN_KNN_MAX);
     return kiln_sort_check(op, n, err);
 }
 

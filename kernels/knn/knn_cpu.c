@@ -1,11 +1,13 @@
-/* knn on the CPU. The points of one leaf are asked for together, one in each lane, as a warp would serve them: a
- * candidate is one value for all lanes, and keeping the k smallest is k min/max steps on lanes, which gcc makes vector
- * code of. The leaf's own box and its worst bound decide which nodes to enter, the lanes' own bounds which leaves.
+/* knn on the CPU. The points of one leaf are asked for together, one in each lane, as a warp would
+ * serve them: a candidate is one value for all lanes, and keeping the k smallest is k min/max steps
+ * on lanes, which gcc makes vector code of. The leaf's own box and its worst bound decide which
+ * nodes to enter, the lanes' own bounds which leaves.
  *
- * The walk starts in the leaf and climbs: at each ancestor the siblings of the child it came from are tried, so that
- * the bound is tight before anything far is looked at. A box is left out when its distance is at least the bound: what
- * is in it could only give a value equal to one already held. So k zeros end the search, and equal points cost nothing.
- * Queries of a join are no points of the tree: their walk starts in the leaf that is nearest by boxes.
+ * The walk starts in the leaf and climbs: at each ancestor the siblings of the child it came from
+ * are tried, so that the bound is tight before anything far is looked at. A box is left out when
+ * its distance is at least the bound: what is in it could only give a value equal to one already
+ * held. So k zeros end the search, and equal points cost nothing. Queries of a join are no points
+ * of the tree: their walk starts in the leaf that is nearest by boxes.
  */
 #include "kernels/knn/knn.h"
 
@@ -50,7 +52,8 @@ static inline void keep_smallest(query *q, uint32_t k, float d[LANES])
 static inline void distances(const query *q, float x, float y, float z, float d[LANES])
 {
 #pragma omp simd
-    for (int l = 0; l < LANES; l++) d[l] = kiln_knn_distance2(x - q->x[l], y - q->y[l], z - q->z[l]);
+    for (int l = 0; l < LANES; l++)
+        d[l] = kiln_knn_distance2(x - q->x[l], y - q->y[l], z - q->z[l]);
 }
 
 static inline int any_below(const float d[LANES], const float bound[LANES])
@@ -124,7 +127,8 @@ static inline int leaf_helps(const query *q, uint32_t k, const knn_node *node, u
     const float hi[3] = {node->hi[0][slot], node->hi[1][slot], node->hi[2][slot]};
 #pragma omp simd
     for (int l = 0; l < LANES; l++)
-        d[l] = kiln_knn_distance2(kiln_knn_gap(lo[0], hi[0], q->x[l], q->x[l]), kiln_knn_gap(lo[1], hi[1], q->y[l], q->y[l]),
+        d[l] = kiln_knn_distance2(kiln_knn_gap(lo[0], hi[0], q->x[l], q->x[l]),
+                                  kiln_knn_gap(lo[1], hi[1], q->y[l], q->y[l]),
                                   kiln_knn_gap(lo[2], hi[2], q->z[l], q->z[l]));
     return any_below(d, q->best[k - 1]);
 }
@@ -174,8 +178,9 @@ static inline void climb(query *q, uint32_t k, uint64_t leaf)
     }
 }
 
-/* ---- knn ---------------------------------------------------------------------------------------------------------------- */
-static inline void put_answer(const query *q, uint32_t k, const kiln_knn_args *a, const knn_leaf *own, uint64_t count)
+/* ---- knn ------------------------------------------------------------------------------------- */
+static inline void put_answer(const query *q, uint32_t k, const kiln_knn_args *a,
+                              const knn_leaf *own, uint64_t count)
 {
     for (uint64_t l = 0; l < count; l++) {
         const uint64_t row = own->row[l];
@@ -198,7 +203,8 @@ static inline void answer_leaf(const knn_tree *t, uint32_t k, uint64_t leaf, con
         q.x[l] = own->at[0][l];
         q.y[l] = own->at[1][l];
         q.z[l] = own->at[2][l];
-        for (uint32_t i = 0; i < k; i++) q.best[i][l] = l < count ? FLT_MAX : 0.0f; /* an empty lane wants nothing */
+        /* an empty lane wants nothing */
+        for (uint32_t i = 0; i < k; i++) q.best[i][l] = l < count ? FLT_MAX : 0.0f;
     }
     for (int axis = 0; axis < 3; axis++) {
         q.lo[axis] = node->lo[axis][leaf % KNN_WIDE];
@@ -210,7 +216,8 @@ static inline void answer_leaf(const knn_tree *t, uint32_t k, uint64_t leaf, con
 }
 
 /* kiln_knn_cpu, kiln_knn_cpu_avx2 */
-kiln_status KILN_CPU(knn)(const kiln_exec *x, const kiln_knn_args *a, void *work, size_t *work_bytes, kiln_error *err)
+kiln_status KILN_CPU(knn)(const kiln_exec *x, const kiln_knn_args *a, void *work,
+                          size_t *work_bytes, kiln_error *err)
 {
     knn_tree t;
     KILN_TRY(kiln_knn_check("knn", a->n, a->k, err));
@@ -220,7 +227,8 @@ kiln_status KILN_CPU(knn)(const kiln_exec *x, const kiln_knn_args *a, void *work
         return KILN_OK;
     }
     if (*work_bytes < need)
-        return kiln_fail(err, KILN_E_CAP, "knn needs %zu bytes of work space, but was given %zu", need, *work_bytes);
+        return kiln_fail(err, KILN_E_CAP, "knn needs %zu bytes of work space, but was given %zu",
+                         need, *work_bytes);
     KILN_CPU(knn_tree_build)(&t, a->means, x->threads);
 
     const int64_t n_leaves = (int64_t)t.n_leaves;
@@ -235,9 +243,11 @@ kiln_status KILN_CPU(knn)(const kiln_exec *x, const kiln_knn_args *a, void *work
     return KILN_OK;
 }
 
-/* ---- knn_join ----------------------------------------------------------------------------------------------------------- */
-/* Queries from `first`, as many as there are lanes; a lane too many repeats one and wants nothing. */
-static inline void load_queries(query *q, uint32_t k, const kiln_knn_join_args *a, uint64_t first, uint64_t count)
+/* ---- knn_join -------------------------------------------------------------------------------- */
+/* Queries from `first`, as many as there are lanes; a lane too many repeats one and wants
+ * nothing. */
+static inline void load_queries(query *q, uint32_t k, const kiln_knn_join_args *a, uint64_t first,
+                                uint64_t count)
 {
     const float *x = a->queries + first, *y = x + a->n_queries, *z = y + a->n_queries;
     for (uint64_t l = 0; l < LANES; l++) {
@@ -245,7 +255,8 @@ static inline void load_queries(query *q, uint32_t k, const kiln_knn_join_args *
         q->x[l] = x[from];
         q->y[l] = y[from];
         q->z[l] = z[from];
-        for (uint32_t i = 0; i < k; i++) q->best[i][l] = l < count ? a->best[i * a->n_queries + first + l] : 0.0f;
+        for (uint32_t i = 0; i < k; i++)
+            q->best[i][l] = l < count ? a->best[i * a->n_queries + first + l] : 0.0f;
     }
     const float *const at[3] = {q->x, q->y, q->z};
     for (int axis = 0; axis < 3; axis++) {
@@ -258,7 +269,8 @@ static inline void load_queries(query *q, uint32_t k, const kiln_knn_join_args *
     update_worst(q, k);
 }
 
-/* Down the nearest box of each node. Returns false when no box of the root is near enough for anybody. */
+/* Down the nearest box of each node. Returns false when no box of the root is near enough for
+ * anybody. */
 static inline int find_leaf(const query *q, uint64_t *leaf)
 {
     uint64_t index = 0;
@@ -275,7 +287,8 @@ static inline int find_leaf(const query *q, uint64_t *leaf)
     return 1;
 }
 
-static inline void join_queries(const knn_tree *t, uint32_t k, const kiln_knn_join_args *a, uint64_t first)
+static inline void join_queries(const knn_tree *t, uint32_t k, const kiln_knn_join_args *a,
+                                uint64_t first)
 {
     query q = {.tree = t, .k = k};
     const uint64_t count = a->n_queries - first < LANES ? a->n_queries - first : LANES;
@@ -289,7 +302,8 @@ static inline void join_queries(const knn_tree *t, uint32_t k, const kiln_knn_jo
 }
 
 /* kiln_knn_join_cpu, kiln_knn_join_cpu_avx2 */
-kiln_status KILN_CPU(knn_join)(const kiln_exec *x, const kiln_knn_join_args *a, void *work, size_t *work_bytes, kiln_error *err)
+kiln_status KILN_CPU(knn_join)(const kiln_exec *x, const kiln_knn_join_args *a, void *work,
+                               size_t *work_bytes, kiln_error *err)
 {
     knn_tree t;
     KILN_TRY(kiln_knn_check("knn_join", a->n, a->k, err));
@@ -299,7 +313,9 @@ kiln_status KILN_CPU(knn_join)(const kiln_exec *x, const kiln_knn_join_args *a, 
         return KILN_OK;
     }
     if (*work_bytes < need)
-        return kiln_fail(err, KILN_E_CAP, "knn_join needs %zu bytes of work space, but was given %zu", need, *work_bytes);
+        return kiln_fail(err, KILN_E_CAP,
+                         "knn_join needs %zu bytes of work space, but was given %zu", need,
+                         *work_bytes);
     if (a->n == 0 || a->n_queries == 0) return KILN_OK;
     KILN_CPU(knn_tree_build)(&t, a->means, x->threads);
 

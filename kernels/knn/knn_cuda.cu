@@ -1,8 +1,8 @@
-/* knn on CUDA: sort the points along a curve (knn_order_cuda.cuh), build boxes over what lies together there
- * (knn_tree_cuda.cuh), search (knn_search_cuda.cuh).
+/* knn on CUDA: sort the points along a curve (knn_order_cuda.cuh), build boxes over what lies
+ * together there (knn_tree_cuda.cuh), search (knn_search_cuda.cuh).
  *
- * The workspace is used twice: the tree comes where the sort's pairs were, and the sorted rows where neither the tree nor what the
- * last pass reads is (lay_out_rows).
+ * The workspace is used twice: the tree comes where the sort's pairs were, and the sorted rows
+ * where neither the tree nor what the last pass reads is (lay_out_rows).
  */
 #include "kernels/knn/knn.h"
 
@@ -37,30 +37,37 @@ void lay_out_knn(void *work, uint64_t n, workspace *w)
     w->bytes = c.used;
 }
 
-kiln_status index_points(const kiln_exec *x, uint64_t n, const float *means, const workspace &w, kiln_error *err)
+kiln_status index_points(const kiln_exec *x, uint64_t n, const float *means, const workspace &w,
+                         kiln_error *err)
 {
     LAUNCH_EARLY(sort_samples, 3, SAMPLE_BLOCK, n, means, w.sorted, w.sort.counts);
-    LAUNCH_EARLY(make_codes, kiln::blocks_for(n, CODE_BLOCK, CODE_BLOCKS), CODE_BLOCK, means, w.sorted, w.sort, w.points);
+    LAUNCH_EARLY(make_codes, kiln::blocks_for(n, CODE_BLOCK, CODE_BLOCKS), CODE_BLOCK, means,
+                 w.sorted, w.sort, w.points);
     CUDA_RUN(sort_rows(w.sort, x->stream));
     return build_tree(x, w.index, means, w.points, err);
 }
 
-template <int K> kiln_status search_all(const kiln_exec *x, const kiln_knn_args *a, const tree &t, kiln_error *err)
+template <int K>
+kiln_status search_all(const kiln_exec *x, const kiln_knn_args *a, const tree &t, kiln_error *err)
 {
-    LAUNCH_EARLY(find_neighbours<K>, kiln::blocks_for(a->n, SEARCH_BLOCK, INT32_MAX), SEARCH_BLOCK, t, a->k, a->spacing2, a->best);
+    LAUNCH_EARLY(find_neighbours<K>, kiln::blocks_for(a->n, SEARCH_BLOCK, INT32_MAX), SEARCH_BLOCK,
+                 t, a->k, a->spacing2, a->best);
     return KILN_OK;
 }
 
-template <int K> kiln_status join_all(const kiln_exec *x, const kiln_knn_join_args *a, const tree &t, kiln_error *err)
+template <int K>
+kiln_status join_all(const kiln_exec *x, const kiln_knn_join_args *a, const tree &t,
+                     kiln_error *err)
 {
-    LAUNCH_EARLY(join_neighbours<K>, kiln::blocks_for(a->n_queries, SEARCH_BLOCK, INT32_MAX), SEARCH_BLOCK, t, a->n_queries, a->k,
-                 a->queries, a->best);
+    LAUNCH_EARLY(join_neighbours<K>, kiln::blocks_for(a->n_queries, SEARCH_BLOCK, INT32_MAX),
+                 SEARCH_BLOCK, t, a->n_queries, a->k, a->queries, a->best);
     return KILN_OK;
 }
 
 } // namespace
 
-extern "C" kiln_status kiln_knn_cuda(const kiln_exec *x, const kiln_knn_args *a, void *work, size_t *work_bytes, kiln_error *err)
+extern "C" kiln_status kiln_knn_cuda(const kiln_exec *x, const kiln_knn_args *a, void *work,
+                                     size_t *work_bytes, kiln_error *err)
 {
     KILN_TRY(kiln_knn_check("knn", a->n, a->k, err));
     const kiln::entry entry(x, "knn");
@@ -80,8 +87,8 @@ extern "C" kiln_status kiln_knn_cuda(const kiln_exec *x, const kiln_knn_args *a,
     return search_all<KILN_KNN_MAX>(x, a, w.index, err);
 }
 
-extern "C" kiln_status kiln_knn_join_cuda(const kiln_exec *x, const kiln_knn_join_args *a, void *work, size_t *work_bytes,
-                                          kiln_error *err)
+extern "C" kiln_status kiln_knn_join_cuda(const kiln_exec *x, const kiln_knn_join_args *a,
+                                          void *work, size_t *work_bytes, kiln_error *err)
 {
     KILN_TRY(kiln_knn_check("knn_join", a->n, a->k, err));
     const kiln::entry entry(x, "knn_join");

@@ -5,7 +5,8 @@
 #include "base/hd.h"
 #include "kernels/math/fma_math.h"
 
-/* As nvcc compiles simple-knn, seen in its code for sm_90: the same rounding is part of the definition. */
+/* As nvcc compiles simple-knn, seen in its code for sm_90: the same rounding is part of the
+ * definition. */
 static inline KILN_HD float kiln_knn_distance2(float dx, float dy, float dz)
 {
     return kiln_fmaf(dz, dz, kiln_fmaf(dx, dx, dy * dy));

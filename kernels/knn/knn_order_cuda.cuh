@@ -1,11 +1,14 @@
-/* knn_order_cuda -- the order in which knn's CUDA sibling lays its points down: along a Hilbert curve over a warped space.
+/* knn_order_cuda -- the order in which knn's CUDA sibling lays its points down: along a Hilbert
+ * curve over a warped space.
  *
- * Any order gives the right result; a good one makes it fast, and must not be spoilt by one outlier, an offset, clusters
- * far apart or many equal points. Each axis is warped by a map from a sorted sample of its values, a blend of
- *   127 parts  where a point is in a cube around the middle of the points, whose side is the largest of the three spreads
- *              (from rank m / 16 to rank 15 m / 16 of the sample), its face for those outside: keeps leaves of floors and
- *              walls as flat as these are
- *   1 part     its rank in the sample, in between in proportion: divides whatever the cube cannot, however small it is
+ * Any order gives the right result; a good one makes it fast, and must not be spoilt by one
+ * outlier, an offset, clusters far apart or many equal points. Each axis is warped by a map from a
+ * sorted sample of its values, a blend of
+ *   127 parts  where a point is in a cube around the middle of the points, whose side is the
+ *              largest of the three spreads (from rank m / 16 to rank 15 m / 16 of the sample), its
+ *              face for those outside: keeps leaves of floors and walls as flat as these are
+ *   1 part     its rank in the sample, in between in proportion: divides whatever the cube cannot,
+ *              however small it is
  */
 #ifndef KILN_KERNELS_KNN_ORDER_CUDA_CUH
 #define KILN_KERNELS_KNN_ORDER_CUDA_CUH
@@ -23,11 +26,13 @@ namespace
 {
 
 enum { SAMPLE_BLOCK = 1024, SAMPLES = 2 * SAMPLE_BLOCK, CODE_BLOCK = 512 };
-enum { CODE_BLOCKS = 132 * 4 }; /* as many as fit 132 multiprocessors at once: each loads the map first */
+/* as many as fit 132 multiprocessors at once: each loads the map first */
+enum { CODE_BLOCKS = 132 * 4 };
 enum { AXIS_BITS = 16, CODE_BITS = 3 * AXIS_BITS };
 static_assert(CODE_BITS == MOST_BITS, "the sort's most digits are those of a code");
 enum { SPREAD = 16, CELLS = 512 };
-constexpr float CUBE_MARGIN = 1.25f; /* side of the cube over the spread: 1.14 for points spread evenly */
+/* side of the cube over the spread: 1.14 for points spread evenly */
+constexpr float CUBE_MARGIN = 1.25f;
 constexpr float RANK_SHARE = 1.0f / 128;
 
 /* Sorted; of fewer points than SAMPLES each is one, and the rest is infinite. */
@@ -35,9 +40,13 @@ struct samples {
     float at[3][SAMPLES];
 };
 
-inline __host__ __device__ uint32_t sample_count(uint64_t n) { return n < SAMPLES ? static_cast<uint32_t>(n) : SAMPLES; }
+inline __host__ __device__ uint32_t sample_count(uint64_t n)
+{
+    return n < SAMPLES ? static_cast<uint32_t>(n) : SAMPLES;
+}
 
-/* Where sample s is taken: somewhere in its share of the rows, so that no period of the input is met. */
+/* Where sample s is taken: somewhere in its share of the rows, so that no period of the input is
+ * met. */
 __device__ inline uint64_t sample_row(uint64_t n, uint32_t s)
 {
     if (n <= SAMPLES) return s;
@@ -47,7 +56,8 @@ __device__ inline uint64_t sample_row(uint64_t n, uint32_t s)
 
 __device__ inline void clear(void *words, uint64_t count)
 {
-    for (uint64_t i = kiln::thread_index(); i < count; i += kiln::thread_count()) static_cast<uint32_t *>(words)[i] = 0;
+    for (uint64_t i = kiln::thread_index(); i < count; i += kiln::thread_count())
+        static_cast<uint32_t *>(words)[i] = 0;
 }
 
 /* Keeps the smaller or the larger of two. */
@@ -68,7 +78,8 @@ __device__ inline void sort_block(uint32_t keys[2], uint2 capacity[2][SAMPLE_BLO
         for (unsigned step = size / 2; step > 0; step /= 2) {
             uint2 other;
             if (step < WARP) {
-                other = make_uint2(__shfl_xor_sync(ALL_LANES, keys[0], step), __shfl_xor_sync(ALL_LANES, keys[1], step));
+                other = make_uint2(__shfl_xor_sync(ALL_LANES, keys[0], step),
+                                   __shfl_xor_sync(ALL_LANES, keys[1], step));
             } else {
                 capacity[half][t] = make_uint2(keys[0], keys[1]);
                 __syncthreads();
@@ -86,7 +97,8 @@ __device__ inline void sort_block(uint32_t keys[2], uint2 capacity[2][SAMPLE_BLO
 }
 
 /* A block an axis. Clears the counts of digits, too. */
-__global__ void __launch_bounds__(SAMPLE_BLOCK) sort_samples(uint64_t n, const float *means, samples *out, digit_counts *counts)
+__global__ void __launch_bounds__(SAMPLE_BLOCK)
+    sort_samples(uint64_t n, const float *means, samples *out, digit_counts *counts)
 {
     __shared__ uint2 capacity[2][SAMPLE_BLOCK];
     const unsigned axis = blockIdx.x;
@@ -108,12 +120,18 @@ __global__ void __launch_bounds__(SAMPLE_BLOCK) sort_samples(uint64_t n, const f
 struct cube_axis {
     float from, per_unit;
     /* From 0 to 1. Where the side is 0 or its inverse overflows it is 0 or 1. */
-    __device__ float place(float v) const { return fminf(fmaxf((v - from) * per_unit, 0.0f), 1.0f); /* NaN: 0 */ }
-    __device__ static uint32_t cell(float place) { return min(static_cast<uint32_t>(place * CELLS), CELLS - 1u); }
+    __device__ float place(float v) const
+    {
+        return fminf(fmaxf((v - from) * per_unit, 0.0f), 1.0f); /* NaN: 0 */
+    }
+    __device__ static uint32_t cell(float place)
+    {
+        return min(static_cast<uint32_t>(place * CELLS), CELLS - 1u);
+    }
 };
 
-/* The Hilbert curve two levels at a step: state * 64 + (x | y << 2 | z << 4), two bits of each coordinate, -> the next state
- * * 64 above 6 bits of code. */
+/* The Hilbert curve two levels at a step: state * 64 + (x | y << 2 | z << 4), two bits of each
+ * coordinate, -> the next state * 64 above 6 bits of code. */
 enum { CURVE_STEPS = KILN_HILBERT_STATES * 64 };
 
 __device__ inline uint16_t curve_step(unsigned i)
@@ -128,7 +146,8 @@ __device__ inline uint16_t curve_step(unsigned i)
 struct warp_map {
     samples sorted;
     cube_axis cube[3];
-    uint32_t first[3][CELLS]; /* the first sample in a cell or behind it; above 16 bits that of the next cell */
+    /* the first sample in a cell or behind it; above 16 bits that of the next cell */
+    uint32_t first[3][CELLS];
     uint16_t steps[CURVE_STEPS];
 };
 
@@ -143,7 +162,8 @@ __device__ inline void find_cube(const samples &s, uint32_t m, cube_axis cube[3]
     for (int a = 0; a < 3; a++) cube[a] = {middle[a] - 0.5f * side, 1.0f / side};
 }
 
-__device__ inline uint32_t first_in_cell(const float *sorted, uint32_t m, const cube_axis &cube, uint32_t cell)
+__device__ inline uint32_t first_in_cell(const float *sorted, uint32_t m, const cube_axis &cube,
+                                         uint32_t cell)
 {
     if (cell == CELLS) return m;
     uint32_t lo = 0, hi = m;
@@ -168,12 +188,14 @@ __device__ inline void load_map(const samples *sorted, uint32_t m, warp_map *w)
     for (unsigned i = threadIdx.x; i < 3 * CELLS; i += blockDim.x) {
         const unsigned a = i / CELLS, cell = i % CELLS;
         const float *const of = w->sorted.at[a];
-        w->first[a][cell] = first_in_cell(of, m, w->cube[a], cell) | first_in_cell(of, m, w->cube[a], cell + 1) << 16;
+        w->first[a][cell] = first_in_cell(of, m, w->cube[a], cell) |
+                            first_in_cell(of, m, w->cube[a], cell + 1) << 16;
     }
     __syncthreads();
 }
 
-/* The rank of v among the samples, in between in proportion. near: the samples in v's cell, as in warp_map. */
+/* The rank of v among the samples, in between in proportion. near: the samples in v's cell, as in
+ * warp_map. */
 __device__ inline float rank_of(float v, uint32_t m, const float *sorted, uint32_t near)
 {
     uint32_t k = near & 0xffffu, end = near >> 16;
@@ -185,24 +207,30 @@ __device__ inline float rank_of(float v, uint32_t m, const float *sorted, uint32
             end = mid;
     }
     const float below = sorted[k > 0 ? k - 1 : 0], above = sorted[k < m ? k : m - 1];
-    const float between = fminf(fmaxf(__fdividef(v - below, above - below), 0.0f), 1.0f); /* NaN: 0 */
+    /* NaN: 0 */
+    const float between = fminf(fmaxf(__fdividef(v - below, above - below), 0.0f), 1.0f);
     return static_cast<float>(k) + between;
 }
 
-/* The warped coordinate: monotonic in v but for rounding. Few samples in a cell of the cube need no search, since even all their
- * ranks are no more than four steps of the result. Outside the cube ranks are all there is. */
-__device__ inline uint32_t warped(float v, uint32_t m, const float *sorted, const uint32_t *first, const cube_axis &cube)
+/* The warped coordinate: monotonic in v but for rounding. Few samples in a cell of the cube need no
+ * search, since even all their ranks are no more than four steps of the result. Outside the cube
+ * ranks are all there is. */
+__device__ inline uint32_t warped(float v, uint32_t m, const float *sorted, const uint32_t *first,
+                                  const cube_axis &cube)
 {
     constexpr float full = 1u << AXIS_BITS;
     constexpr uint32_t few = 16;
     const float place = cube.place(v);
-    const uint32_t cell = cube.cell(place), near = first[cell], in_cell = (near >> 16) - (near & 0xffffu);
+    const uint32_t cell = cube.cell(place), near = first[cell],
+                   in_cell = (near >> 16) - (near & 0xffffu);
     float rank;
     if (in_cell <= few && place > 0.0f && place < 1.0f)
-        rank = static_cast<float>(near & 0xffffu) + static_cast<float>(in_cell) * (place * CELLS - static_cast<float>(cell));
+        rank = static_cast<float>(near & 0xffffu) +
+               static_cast<float>(in_cell) * (place * CELLS - static_cast<float>(cell));
     else
         rank = rank_of(v, m, sorted, near);
-    const float at = (1.0f - RANK_SHARE) * place + RANK_SHARE * __fdividef(rank, static_cast<float>(m + 1));
+    const float at =
+        (1.0f - RANK_SHARE) * place + RANK_SHARE * __fdividef(rank, static_cast<float>(m + 1));
     return min(static_cast<uint32_t>(at * full), (1u << AXIS_BITS) - 1);
 }
 
@@ -212,7 +240,8 @@ __device__ inline uint64_t curve_code(const uint32_t at[3], const uint16_t *step
     uint32_t state = KILN_HILBERT_ROOT * 64;
 #pragma unroll
     for (int bit = AXIS_BITS - 2; bit >= 0; bit -= 2) {
-        const uint32_t step = steps[state | (at[0] >> bit & 3u) | (at[1] >> bit & 3u) << 2 | (at[2] >> bit & 3u) << 4];
+        const uint32_t step = steps[state | (at[0] >> bit & 3u) | (at[1] >> bit & 3u) << 2 |
+                                    (at[2] >> bit & 3u) << 4];
         code = code << 6 | (step & 63u);
         state = step >> 6;
     }
@@ -220,16 +249,20 @@ __device__ inline uint64_t curve_code(const uint32_t at[3], const uint16_t *step
 }
 static_assert(AXIS_BITS % 2 == 0, "two levels a step");
 
-/* The first coordinates of each point together, the codes, the counts of their digits, and what the sort wants to be 0. */
+/* The first coordinates of each point together, the codes, the counts of their digits, and what the
+ * sort wants to be 0. */
 __global__ void __launch_bounds__(CODE_BLOCK)
-    make_codes(const float *means, const samples *sorted, const __grid_constant__ row_sort s, point *points)
+    make_codes(const float *means, const samples *sorted, const __grid_constant__ row_sort s,
+               point *points)
 {
     __shared__ warp_map w;
     __shared__ uint32_t counts[MOST_DIGITS][kiln::RADIX_DIGITS];
     const uint64_t n = s.low.n;
     const uint32_t m = sample_count(n);
-    const unsigned bits = s.low.plan.bits + s.high.plan.bits, low = s.low.plan.passes, digits = low + s.high.plan.passes;
-    for (unsigned i = threadIdx.x; i < MOST_DIGITS * kiln::RADIX_DIGITS; i += CODE_BLOCK) (&counts[0][0])[i] = 0;
+    const unsigned bits = s.low.plan.bits + s.high.plan.bits, low = s.low.plan.passes,
+                   digits = low + s.high.plan.passes;
+    for (unsigned i = threadIdx.x; i < MOST_DIGITS * kiln::RADIX_DIGITS; i += CODE_BLOCK)
+        (&counts[0][0])[i] = 0;
     for (unsigned i = threadIdx.x; i < CURVE_STEPS; i += CODE_BLOCK) w.steps[i] = curve_step(i);
     kiln::launch_before_is_done();
     clear(s.low.look_back[0], s.look_back_words[0]);
@@ -244,12 +277,15 @@ __global__ void __launch_bounds__(CODE_BLOCK)
         const uint64_t code = curve_code(at, w.steps) >> (CODE_BITS - bits);
         s.places[0][i] = code;
         for (unsigned digit = 0; digit < digits; digit++)
-            atomicAdd(&counts[digit][kiln::radix_digit(code, digit * kiln::RADIX_BITS, kiln::RADIX_BITS)], 1u);
+            atomicAdd(
+                &counts[digit][kiln::radix_digit(code, digit * kiln::RADIX_BITS, kiln::RADIX_BITS)],
+                1u);
     }
     __syncthreads();
     for (unsigned i = threadIdx.x; i < digits * kiln::RADIX_DIGITS; i += CODE_BLOCK) {
         const unsigned digit = i / kiln::RADIX_DIGITS, which = i % kiln::RADIX_DIGITS;
-        uint64_t *const to = digit < low ? s.counts->low.counts[digit] : s.counts->high.counts[digit - low];
+        uint64_t *const to =
+            digit < low ? s.counts->low.counts[digit] : s.counts->high.counts[digit - low];
         if (counts[digit][which]) kiln::add64(to + which, counts[digit][which]);
     }
 }

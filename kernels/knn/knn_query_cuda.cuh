@@ -1,4 +1,5 @@
-/* knn_query_cuda -- a query of one lane with the best distances that it has found, and distances of boxes and of a leaf's points.
+/* knn_query_cuda -- a query of one lane with the best distances that it has found, and distances of
+ * boxes and of a leaf's points.
  */
 #ifndef KILN_KERNELS_KNN_QUERY_CUDA_CUH
 #define KILN_KERNELS_KNN_QUERY_CUDA_CUH
@@ -19,11 +20,13 @@ __device__ inline box box_at(const node &n, unsigned i)
     return {{n.lo[0][i], n.hi[0][i]}, {n.lo[1][i], n.hi[1][i]}, {n.lo[2][i], n.hi[2][i]}};
 }
 
-/* kiln_knn_gap in three instructions. At most one of the two differences is above 0, unless a box is inside out. Floats above 0
- * compare like their bits as integers, and those below 0 are negative integers. An empty box is at distance infinity. */
+/* kiln_knn_gap in three instructions. At most one of the two differences is above 0, unless a box
+ * is inside out. Floats above 0 compare like their bits as integers, and those below 0 are negative
+ * integers. An empty box is at distance infinity. */
 __device__ inline float gap(span a, span b)
 {
-    return __int_as_float(__vimax_s32_relu(__float_as_int(a.lo - b.hi), __float_as_int(b.lo - a.hi)));
+    return __int_as_float(
+        __vimax_s32_relu(__float_as_int(a.lo - b.hi), __float_as_int(b.lo - a.hi)));
 }
 
 /* Returns a lower bound of the squared distance of any two points in the boxes (knn_math.h). */
@@ -34,8 +37,8 @@ __device__ inline float distance2(const box &a, const box &b)
 
 __device__ inline box box_of(float x, float y, float z) { return {{x, x}, {y, y}, {z, z}}; }
 
-/* The query of one lane and the best distances found so far. K is at least k; if it is more, the first K - k values are -1 and
- * never change. */
+/* The query of one lane and the best distances found so far. K is at least k; if it is more, the
+ * first K - k values are -1 and never change. */
 template <int K> struct query {
     float x, y, z;
     float best[K]; /* ascending */
@@ -43,11 +46,14 @@ template <int K> struct query {
     __device__ query(float x_, float y_, float z_, bool wanted, uint32_t k) : x(x_), y(y_), z(z_)
     {
 #pragma unroll
-        for (int i = 0; i < K; i++)
-            best[i] = !wanted ? 0.0f : i + k < K ? -1.0f : FLT_MAX; /* 0: a lane without a query; no box is nearer */
+        for (int i = 0; i < K; i++) /* 0: a lane without a query; no box is nearer */
+            best[i] = !wanted ? 0.0f : i + k < K ? -1.0f : FLT_MAX;
     }
     __device__ float bound() const { return best[K - 1]; }
-    __device__ float distance2(float4 p) const { return kiln_knn_distance2(p.x - x, p.y - y, p.z - z); }
+    __device__ float distance2(float4 p) const
+    {
+        return kiln_knn_distance2(p.x - x, p.y - y, p.z - z);
+    }
     __device__ void keep(float d)
     {
         if (K > 4 && !(d < bound())) return;
@@ -56,12 +62,15 @@ template <int K> struct query {
         for (int i = K - 1; i > 0; i--) best[i] = fmaxf(best[i - 1], fminf(best[i], d));
         best[0] = fminf(best[0], d);
     }
-    /* Keeps both. With three-way minima, two values at a time take fewer steps than one after the other. */
+    /* Keeps both. With three-way minima, two values at a time take fewer steps than one after the
+     * other. */
     __device__ void keep(float c, float d)
     {
         if constexpr (K == 3) {
-            const int lo = min(__float_as_int(c), __float_as_int(d)), hi = max(__float_as_int(c), __float_as_int(d));
-            const int b0 = __float_as_int(best[0]), b1 = __float_as_int(best[1]), b2 = __float_as_int(best[2]);
+            const int lo = min(__float_as_int(c), __float_as_int(d)),
+                      hi = max(__float_as_int(c), __float_as_int(d));
+            const int b0 = __float_as_int(best[0]), b1 = __float_as_int(best[1]),
+                      b2 = __float_as_int(best[2]);
             best[0] = __int_as_float(min(b0, lo));
             best[1] = __int_as_float(__vimin3_s32(b1, hi, max(b0, lo)));
             best[2] = __int_as_float(__vimin3_s32(b2, max(b1, lo), max(b0, hi)));
@@ -95,11 +104,13 @@ template <int K> struct query {
 
 __device__ inline float warp_max(float v)
 {
-    for (unsigned step = WARP / 2; step > 0; step /= 2) v = fmaxf(v, __shfl_xor_sync(ALL_LANES, v, step));
+    for (unsigned step = WARP / 2; step > 0; step /= 2)
+        v = fmaxf(v, __shfl_xor_sync(ALL_LANES, v, step));
     return v;
 }
 
-/* Returns the largest value of the warp, for values that are not negative or -1. Compares bits as integers. */
+/* Returns the largest value of the warp, for values that are not negative or -1. Compares bits as
+ * integers. */
 __device__ inline float warp_max_bound(float v)
 {
 #if __CUDA_ARCH__ >= 800
@@ -119,7 +130,8 @@ struct leaf_distances {
 #pragma unroll
         for (int a = 0; a < 3; a++)
 #pragma unroll
-            for (int i = 0; i < LEAF / 4; i++) part[a][i] = reinterpret_cast<const float4 *>(l.at[a])[i];
+            for (int i = 0; i < LEAF / 4; i++)
+                part[a][i] = reinterpret_cast<const float4 *>(l.at[a])[i];
 #pragma unroll
         for (int i = 0; i < LEAF / 4; i++) {
             const float4 px = part[0][i], py = part[1][i], pz = part[2][i];

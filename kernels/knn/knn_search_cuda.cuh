@@ -2,19 +2,22 @@
  * lane. The queries are points of the tree that are adjacent on the Hilbert curve, or other points
  * that are adjacent in the caller's array.
  *
- * Problem. If each lane walked the tree for its own query, lanes would wait for each other at every branch and read different
- * memory.
+ * Problem. If each lane walked the tree for its own query, lanes would wait for each other at every
+ * branch and read different memory.
  *
- * Constraint. The result is exact. The order in which candidates are met does not matter, because only distances are kept.
+ * Constraint. The result is exact. The order in which candidates are met does not matter, because
+ * only distances are kept.
  *
  * Layout. The 32 queries walk the tree together.
- *   1. Nodes. Each lane tests one of a node's 32 child boxes against the box of all queries and their worst bound (the largest of
- *      their k-th distances). Near inner nodes go on a stack, near leaves into a queue.
- *   2. Leaves. When 32 leaves are queued, each lane tests one of them against every single query and lists the pairs (leaf, query)
- *      in which the query wants the leaf.
- *   3. Points. Each lane takes a pair, whose query it may be, and reads the leaf for it. Few queries want many leaves and many want
- *      few, so that lanes which read for their own queries alone would wait for the one that wants most. The k best distances are
- *      in shared memory meanwhile, where any lane can add to them (offer).
+ *   1. Nodes. Each lane tests one of a node's 32 child boxes against the box of all queries and
+ *      their worst bound (the largest of their k-th distances). Near inner nodes go on a stack,
+ *      near leaves into a queue.
+ *   2. Leaves. When 32 leaves are queued, each lane tests one of them against every single query
+ *      and lists the pairs (leaf, query) in which the query wants the leaf.
+ *   3. Points. Each lane takes a pair, whose query it may be, and reads the leaf for it. Few
+ *      queries want many leaves and many want few, so that lanes which read for their own queries
+ *      alone would wait for the one that wants most. The k best distances are in shared memory
+ *      meanwhile, where any lane can add to them (offer).
  *
  * A search by points of the tree starts with the 32 points themselves, so that bounds are tight,
  * and climbs from there. Queries from outside have no leaf of their own and may be far from all
@@ -32,28 +35,34 @@ namespace
 {
 
 constexpr unsigned OWN_LEAVES = WARP / LEAF;
-/* Taking a node from the stack puts at most 32 nodes of the level below on it. Leaves are never put on the stack. */
+/* Taking a node from the stack puts at most 32 nodes of the level below on it. Leaves are never put
+ * on the stack. */
 constexpr unsigned STACK = WIDE * (LEVELS - 1), QUEUE = 2 * WIDE;
-/* A stack entry: the level in the bits above INDEX_BITS, the index below. Level 1 has the most boxes, 2^24. */
+/* A stack entry: the level in the bits above INDEX_BITS, the index below. Level 1 has the most
+ * boxes, 2^24. */
 constexpr unsigned INDEX_BITS = 28;
 
 /* Shared memory of a warp. */
 template <int K> struct warp_scratch {
     float4 queries[WARP]; /* x, y, z, bound */
-    int best[K][WARP];    /* the best distances of all queries, as bits, while any lane may add to them */
+    /* the best distances of all queries, as bits, while any lane may add to them */
+    int best[K][WARP];
     float nearest[STACK]; /* distance of each box on the stack */
     uint32_t stack[STACK], queue[QUEUE];
     uint16_t pairs[WARP * WARP]; /* place in the queue * WARP + query */
 };
 
-/* Number of nodes that a warp opens by the coarse test alone, against the box of all its queries. Most warps need no more. If the
- * queries are far apart (across a gap, or because one is an outlier), that box meets much of the tree; from then on a node is
- * opened only if a single query wants it. */
+/* Number of nodes that a warp opens by the coarse test alone, against the box of all its queries.
+ * Most warps need no more. If the queries are far apart (across a gap, or because one is an
+ * outlier), that box meets much of the tree; from then on a node is opened only if a single query
+ * wants it. */
 constexpr unsigned COARSE_NODES = 16;
 
-constexpr unsigned SEED_LEAVES = 4; /* leaves that are read at once, from the one on with which each query holds k distances */
+/* leaves that are read at once, from the one on with which each query holds k distances */
+constexpr unsigned SEED_LEAVES = 4;
 
-/* The search of one warp; OUTSIDE: for queries that are not points of the tree. All lanes call all functions together. */
+/* The search of one warp; OUTSIDE: for queries that are not points of the tree. All lanes call all
+ * functions together. */
 template <int K, bool OUTSIDE> struct search {
     const tree &t;
     query<K> q;
@@ -62,12 +71,15 @@ template <int K, bool OUTSIDE> struct search {
     warp_scratch<K> &d;
     unsigned top = 0, queued = 0, coarse_left = COARSE_NODES;
 
-    __device__ search(const tree &t_, const query<K> &q_, unsigned lane_, warp_scratch<K> &d_) : t(t_), q(q_), lane(lane_), d(d_)
+    __device__ search(const tree &t_, const query<K> &q_, unsigned lane_, warp_scratch<K> &d_)
+        : t(t_), q(q_), lane(lane_), d(d_)
     {
-        all = {join_lanes<WARP>({q.x, q.x}), join_lanes<WARP>({q.y, q.y}), join_lanes<WARP>({q.z, q.z})};
+        all = {join_lanes<WARP>({q.x, q.x}), join_lanes<WARP>({q.y, q.y}),
+               join_lanes<WARP>({q.z, q.z})};
     }
 
-    /* Returns this lane's place among the near lanes: the farthest has place 0, so that the nearest is taken from the stack first.
+    /* Returns this lane's place among the near lanes: the farthest has place 0, so that the nearest
+     * is taken from the stack first.
      */
     __device__ unsigned place_by_distance(unsigned near_lanes, float distance) const
     {
@@ -80,12 +92,13 @@ template <int K, bool OUTSIDE> struct search {
         return place;
     }
 
-    /* Reads leaves of a node, the nearest first, until all queries hold k distances, and a few more. Returns true if this lane's
-     * leaf was near, was not read, and is still near. */
+    /* Reads leaves of a node, the nearest first, until all queries hold k distances, and a few
+     * more. Returns true if this lane's leaf was near, was not read, and is still near. */
     __device__ bool read_nearest(uint32_t index, float distance, bool near)
     {
         float worst = FLT_MAX;
-        for (unsigned left = SEED_LEAVES; left > 0 && __any_sync(ALL_LANES, near); left -= worst < FLT_MAX) {
+        for (unsigned left = SEED_LEAVES; left > 0 && __any_sync(ALL_LANES, near);
+             left -= worst < FLT_MAX) {
             const float nearest = -warp_max(near ? -distance : -INFINITY);
             const unsigned which = __ffs(__ballot_sync(ALL_LANES, near && distance == nearest)) - 1;
             const leaf_distances from(t.leaves[index * WIDE + which], q.x, q.y, q.z);
@@ -97,14 +110,15 @@ template <int K, bool OUTSIDE> struct search {
         return near;
     }
 
-    /* Opens a node: its children that are nearer than the worst bound go into the queue (leaves) or on the stack (inner nodes).
-     * Children in the mask `without` are skipped. */
+    /* Opens a node: its children that are nearer than the worst bound go into the queue (leaves) or
+     * on the stack (inner nodes). Children in the mask `without` are skipped. */
     __device__ void open(unsigned level, uint32_t index, unsigned without, float worst)
     {
         const float distance = distance2(box_at(t.nodes[level][index], lane), all);
         bool near = distance < worst && !(without >> lane & 1);
         if (OUTSIDE && level == 0 && !(worst < FLT_MAX)) near = read_nearest(index, distance, near);
-        const unsigned near_lanes = __ballot_sync(ALL_LANES, near), before = __popc(near_lanes & ((1u << lane) - 1));
+        const unsigned near_lanes = __ballot_sync(ALL_LANES, near),
+                       before = __popc(near_lanes & ((1u << lane) - 1));
         if (level == 0) {
             if (near) d.queue[queued + before] = index * WIDE + lane;
             queued += __popc(near_lanes);
@@ -136,7 +150,8 @@ template <int K, bool OUTSIDE> struct search {
         return is_leaf ? wanting : 0;
     }
 
-    /* Lists the pairs of all lanes, leaf by leaf, so that neighbours read the same leaves. Returns how many there are. */
+    /* Lists the pairs of all lanes, leaf by leaf, so that neighbours read the same leaves. Returns
+     * how many there are. */
     __device__ unsigned list_pairs(unsigned wanting)
     {
         unsigned end = __popc(wanting);
@@ -168,7 +183,9 @@ template <int K, bool OUTSIDE> struct search {
         const unsigned who = pair % WARP;
         const float4 p = d.queries[who];
         const leaf_distances from(t.leaves[d.queue[pair / WARP]], p.x, p.y, p.z);
-        if constexpr (K == 3) { /* sorting first takes fewer steps than eight offers, of which each waits for the slowest lane */
+        /* sorting first takes fewer steps than eight offers, of which each waits for the slowest
+         * lane */
+        if constexpr (K == 3) {
             query<3> least(p.x, p.y, p.z, true, 3);
 #pragma unroll
             for (unsigned i = 0; i < LEAF; i += 2) least.keep(from.d[i], from.d[i + 1]);
@@ -179,7 +196,8 @@ template <int K, bool OUTSIDE> struct search {
         }
     }
 
-    /* Reads the first 32 queued leaves, or all if there are fewer, and moves the rest to the front. */
+    /* Reads the first 32 queued leaves, or all if there are fewer, and moves the rest to the
+     * front. */
     __device__ void read_queue()
     {
         d.queries[lane] = make_float4(q.x, q.y, q.z, q.bound());
@@ -223,10 +241,12 @@ template <int K, bool OUTSIDE> struct search {
         }
     }
 
-    /* Offers the queries to each other. is_point: this lane has one. A point is no neighbour of its own. */
+    /* Offers the queries to each other. is_point: this lane has one. A point is no neighbour of its
+     * own. */
     __device__ void read_own(bool is_point)
     {
-        d.queries[lane] = is_point ? make_float4(q.x, q.y, q.z, 0.0f) : make_float4(INFINITY, INFINITY, INFINITY, 0.0f);
+        d.queries[lane] = is_point ? make_float4(q.x, q.y, q.z, 0.0f)
+                                   : make_float4(INFINITY, INFINITY, INFINITY, 0.0f);
         __syncwarp();
 #pragma unroll 4
         for (unsigned i = 0; i < WARP; i += 2) {
@@ -262,24 +282,27 @@ template <int K, bool OUTSIDE> struct search {
     }
 };
 
-constexpr unsigned SEARCH_BLOCK = 64; /* small, because a block occupies its place until its slowest warp ends */
+/* small, because a block occupies its place until its slowest warp ends */
+constexpr unsigned SEARCH_BLOCK = 64;
 /* Of a thread. The compiler would take a few more, and fewer warps would fit a multiprocessor. */
 template <int K> constexpr unsigned SEARCH_REGISTERS = K == 3 ? 48 : K == 8 ? 64 : 96;
 
-/* One warp for 32 points of the tree. spacing2 [n] and best [k][n] are in the order of rows; each may be NULL. */
+/* One warp for 32 points of the tree. spacing2 [n] and best [k][n] are in the order of rows; each
+ * may be NULL. */
 template <int K>
 __global__ void __maxnreg__(SEARCH_REGISTERS<K>)
     find_neighbours(const __grid_constant__ tree t, uint32_t k, float *spacing2, float *best)
 {
     __shared__ warp_scratch<K> scratch[SEARCH_BLOCK / WARP];
     const unsigned lane = threadIdx.x % WARP;
-    const uint64_t warp = kiln::thread_index() / WARP, i = warp * WARP + lane, from = i < t.n ? i : t.n - 1;
+    const uint64_t warp = kiln::thread_index() / WARP, i = warp * WARP + lane,
+                   from = i < t.n ? i : t.n - 1;
     kiln::launch_before_is_done();
     if (warp * WARP >= t.n) return;
     const leaf &own = t.leaves[from / LEAF];
     const unsigned slot = from % LEAF;
-    search<K, false> s(t, query<K>(own.at[0][slot], own.at[1][slot], own.at[2][slot], i < t.n, k), lane,
-                       scratch[threadIdx.x / WARP]);
+    search<K, false> s(t, query<K>(own.at[0][slot], own.at[1][slot], own.at[2][slot], i < t.n, k),
+                       lane, scratch[threadIdx.x / WARP]);
     s.run(warp);
     if (i >= t.n) return;
     const uint32_t row = t.rows[i];
@@ -290,14 +313,17 @@ __global__ void __maxnreg__(SEARCH_REGISTERS<K>)
 /* One warp for 32 queries. queries: [3][n_queries]; best: [k][n_queries], in and out. */
 template <int K>
 __global__ void __maxnreg__(SEARCH_REGISTERS<K>)
-    join_neighbours(const __grid_constant__ tree t, uint64_t n_queries, uint32_t k, const float *queries, float *best)
+    join_neighbours(const __grid_constant__ tree t, uint64_t n_queries, uint32_t k,
+                    const float *queries, float *best)
 {
     __shared__ warp_scratch<K> scratch[SEARCH_BLOCK / WARP];
     const unsigned lane = threadIdx.x % WARP;
-    const uint64_t warp = kiln::thread_index() / WARP, i = warp * WARP + lane, from = i < n_queries ? i : n_queries - 1;
+    const uint64_t warp = kiln::thread_index() / WARP, i = warp * WARP + lane,
+                   from = i < n_queries ? i : n_queries - 1;
     kiln::launch_before_is_done();
     if (warp * WARP >= n_queries) return;
-    query<K> q(queries[from], queries[n_queries + from], queries[2 * n_queries + from], i < n_queries, k);
+    query<K> q(queries[from], queries[n_queries + from], queries[2 * n_queries + from],
+               i < n_queries, k);
     if (i < n_queries) q.load(best + i, n_queries, k);
     search<K, true> s(t, q, lane, scratch[threadIdx.x / WARP]);
     s.run_from_root();

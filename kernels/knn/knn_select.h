@@ -1,4 +1,5 @@
-/* knn_select -- moves the records with the k smallest values of one axis to the front; private to this folder. */
+/* knn_select -- moves the records with the k smallest values of one axis to the front; private to
+ * this folder. */
 #ifndef KILN_KERNELS_KNN_SELECT_H
 #define KILN_KERNELS_KNN_SELECT_H
 
@@ -6,7 +7,8 @@
 
 #include <stdint.h>
 
-/* A point while the tree is being built; the bits of its row are in at[3], so that a record is four floats. */
+/* A point while the tree is being built; the bits of its row are in at[3], so that a record is four
+ * floats. */
 typedef struct {
     float at[4];
 } knn_record;

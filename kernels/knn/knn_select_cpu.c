@@ -1,5 +1,5 @@
-/* knn_select_cpu -- selection without branches on the values: which side a record belongs to cannot be foreseen, and a wrong guess
- * costs as much as moving it several times.
+/* knn_select_cpu -- selection without branches on the values: which side a record belongs to cannot
+ * be foreseen, and a wrong guess costs as much as moving it several times.
  *
  * Large sets are partitioned around values of a sample that lie a little beyond the wanted rank.
  * After one pass over all values and one over half of them, the rank lies in a small rest; up to 64
@@ -32,9 +32,11 @@ static void select_few(knn_record *r, uint32_t n, uint32_t k, int axis)
 #pragma omp simd
         for (uint32_t i = 0; i < lanes; i++) smaller[i] += x < v[i];
     }
-    for (uint32_t i = 0; i < n; i++) last = (uint32_t)smaller[i] < k && v[i] > last ? v[i] : last; /* the largest to go left */
+    /* the largest to go left */
+    for (uint32_t i = 0; i < n; i++) last = (uint32_t)smaller[i] < k && v[i] > last ? v[i] : last;
     for (uint32_t i = 0; i < n; i++) n_smaller += v[i] < last;
-    uint32_t place[2] = {k, 0}, ties = k > n_smaller ? k - n_smaller : 0; /* where the next one goes on the right, on the left */
+    /* where the next one goes on the right, on the left */
+    uint32_t place[2] = {k, 0}, ties = k > n_smaller ? k - n_smaller : 0;
     for (uint32_t i = 0; i < n; i++) {
         const uint32_t tie = (v[i] == last) & (ties > 0);
         uint32_t left = (v[i] < last) | tie;
@@ -44,7 +46,8 @@ static void select_few(knn_record *r, uint32_t n, uint32_t k, int axis)
     }
 }
 
-/* Moves what is below the pivot, and with `equal` what equals it, to the front; returns how many. */
+/* Moves what is below the pivot, and with `equal` what equals it, to the front; returns how
+ * many. */
 static inline uint64_t split_at_pivot(knn_record *r, uint64_t n, int axis, float pivot, int equal)
 {
     uint64_t left = 0;
@@ -57,12 +60,17 @@ static inline uint64_t split_at_pivot(knn_record *r, uint64_t n, int axis, float
     return left;
 }
 
-/* A value a little beyond rank k of n, on the side with more room, by a sample at pseudo-random places: no order of the input
- * misleads it. */
+/* A value a little beyond rank k of n, on the side with more room, by a sample at pseudo-random
+ * places: no order of the input misleads it. */
 static float choose_pivot(const knn_record *r, uint64_t n, uint64_t k, int axis, uint64_t *seed)
 {
     float v[SAMPLE_MAX];
-    const uint32_t size = n > 32768 ? SAMPLE_MAX : n > 1024 ? 31 : 9, beyond = n > 32768 ? 6 : n > 1024 ? 3 : 1;
+    const uint32_t size = n > 32768  ? SAMPLE_MAX
+                          : n > 1024 ? 31
+                                     : 9,
+                   beyond = n > 32768  ? 6
+                            : n > 1024 ? 3
+                                       : 1;
     for (uint32_t i = 0; i < size; i++) {
         *seed = *seed * 6364136223846793005u + 1442695040888963407u; /* Knuth's MMIX */
         const float x = r[(*seed >> 32) % n].at[axis];

@@ -1,12 +1,14 @@
 /* knn_sort_cuda -- sorts the rows by the codes of their points, with the passes of kernels/sort.
  *
- * Problem. A pass of the sort moves keys and rows twice across the device. Codes have 40 or 48 bits, so keys of 64 bits would be
- * moved five or six times, though nobody asks for the codes afterwards.
+ * Problem. A pass of the sort moves keys and rows twice across the device. Codes have 40 or 48
+ * bits, so keys of 64 bits would be moved five or six times, though nobody asks for the codes
+ * afterwards.
  *
  * What is moved:
- *   - The kernel that makes the codes counts their digits, too. It writes no rows: the first pass reads code i for row i.
- *   - The first passes sort by the lowest bits, all but the highest 32. Then those are done with, and the last of these passes
- *     writes what is left as keys of 32 bits.
+ *   - The kernel that makes the codes counts their digits, too. It writes no rows: the first pass
+ *     reads code i for row i.
+ *   - The first passes sort by the lowest bits, all but the highest 32. Then those are done with,
+ *     and the last of these passes writes what is left as keys of 32 bits.
  *   - The last pass writes rows alone.
  *
  *   bytes a point, written and read: 8 codes, 16 the first pass, 16 each that follows, 12 the last
@@ -39,9 +41,11 @@ struct row_sort {
     kiln::radix_sort<uint64_t> low;  /* passes over the code's lowest bits */
     kiln::radix_sort<uint32_t> high; /* over the other 32 */
     uint64_t *places[2];             /* codes begin in [0] */
-    uint32_t *rows;                  /* where the sorted rows come, or what the first of two long passes has of them */
+    /* where the sorted rows come, or what the first of two long passes has of them */
+    uint32_t *rows;
     digit_counts *counts;
-    uint64_t look_back_words[2]; /* of 32 bits, of the first pass over low and over high bits; cleared with the counts */
+    /* of 32 bits, of the first pass over low and over high bits; cleared with the counts */
+    uint64_t look_back_words[2];
 };
 
 /* What is free again when the rows are sorted, and the rest. */
@@ -50,8 +54,8 @@ inline void lay_out_places(row_sort *s, kiln_carve *c, uint64_t n)
     for (uint64_t *&place : s->places) place = kiln::take<uint64_t>(c, n);
 }
 
-/* The sorted rows, behind what c has. With one long pass they may lie in places[1], of which only the last pass's rows are
- * written while nothing there is read. */
+/* The sorted rows, behind what c has. With one long pass they may lie in places[1], of which only
+ * the last pass's rows are written while nothing there is read. */
 inline void lay_out_rows(row_sort *s, kiln_carve *c, uint64_t n, size_t places_bytes)
 {
     const bool one_long_pass = code_bits(n) - SHORT_BITS <= kiln::RADIX_BITS;
@@ -82,7 +86,10 @@ struct codes_of_rows {
 struct short_pairs {
     uint32_t *keys, *rows;
 
-    short_pairs(uint64_t *place, uint64_t n) : keys(reinterpret_cast<uint32_t *>(place)), rows(keys + n) {}
+    short_pairs(uint64_t *place, uint64_t n)
+        : keys(reinterpret_cast<uint32_t *>(place)), rows(keys + n)
+    {
+    }
 };
 
 struct to_short_pairs {
@@ -102,7 +109,8 @@ struct to_rows {
     __device__ void put(uint64_t i, uint32_t, uint32_t row) const { rows[i] = row; }
 };
 
-/* Puts the rows in the order of their codes. The digits have been counted, and the look-back of both first passes is 0. */
+/* Puts the rows in the order of their codes. The digits have been counted, and the look-back of
+ * both first passes is 0. */
 inline cudaError_t sort_rows(const row_sort &s, cudaStream_t stream)
 {
     const uint64_t n = s.low.n;
@@ -110,18 +118,23 @@ inline cudaError_t sort_rows(const row_sort &s, cudaStream_t stream)
     unsigned at = 0; /* the place where the pairs are */
     cudaError_t e = cudaSuccess;
     if (s.low.plan.passes == 1) {
-        e = kiln::run_radix_pass(s.low, all, to_short_pairs{{s.places[1], n}, s.low.plan.bits}, 0, stream);
+        e = kiln::run_radix_pass(s.low, all, to_short_pairs{{s.places[1], n}, s.low.plan.bits}, 0,
+                                 stream);
         at = 1;
     } else {
-        e = kiln::run_radix_pass(s.low, all, kiln::radix_to_arrays<uint64_t>{s.places[1], s.rows}, 0, stream);
+        e = kiln::run_radix_pass(s.low, all, kiln::radix_to_arrays<uint64_t>{s.places[1], s.rows},
+                                 0, stream);
         const kiln::radix_arrays<uint64_t, codes_of_rows> half = {all, s.places[1], s.rows};
-        if (e == cudaSuccess) e = kiln::run_radix_pass(s.low, half, to_short_pairs{{s.places[0], n}, s.low.plan.bits}, 1, stream);
+        if (e == cudaSuccess)
+            e = kiln::run_radix_pass(s.low, half, to_short_pairs{{s.places[0], n}, s.low.plan.bits},
+                                     1, stream);
     }
     for (unsigned pass = 0; pass < s.high.plan.passes && e == cudaSuccess; pass++, at = 1 - at) {
         const short_pairs from(s.places[at], n), to(s.places[1 - at], n);
         const kiln::radix_arrays<uint32_t, codes_of_rows> in = {all, from.keys, from.rows};
         if (pass + 1 < s.high.plan.passes)
-            e = kiln::run_radix_pass(s.high, in, kiln::radix_to_arrays<uint32_t>{to.keys, to.rows}, pass, stream);
+            e = kiln::run_radix_pass(s.high, in, kiln::radix_to_arrays<uint32_t>{to.keys, to.rows},
+                                     pass, stream);
         else
             e = kiln::run_radix_pass(s.high, in, to_rows{s.rows}, pass, stream);
     }

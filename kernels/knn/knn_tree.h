@@ -1,9 +1,11 @@
-/* knn_tree -- the search tree of knn's CPU sibling: a k-d tree without pointers; private to this folder.
+/* knn_tree -- the search tree of knn's CPU sibling: a k-d tree without pointers; private to this
+ * folder.
  *
- * Points lie in leaves of 8, each leaf as x[8], y[8], z[8], row[8]; all are full but the last. Subtrees hold a power of
- * two of leaves, so that a node is known by its first leaf and its height alone; a node whose upper half would be empty
- * is its lower half. Nodes are 8 wide (three binary splits at once): the boxes of 8 children lie side by side, level 0
- * over leaves, the last level has one node. Children that do not exist have an empty box (+inf, -inf), at distance inf.
+ * Points lie in leaves of 8, each leaf as x[8], y[8], z[8], row[8]; all are full but the last.
+ * Subtrees hold a power of two of leaves, so that a node is known by its first leaf and its height
+ * alone; a node whose upper half would be empty is its lower half. Nodes are 8 wide (three binary
+ * splits at once): the boxes of 8 children lie side by side, level 0 over leaves, the last level
+ * has one node. Children that do not exist have an empty box (+inf, -inf), at distance inf.
  *
  *   bytes per point: 16 in leaves, 3 + 3/8 + ... in boxes
  */
@@ -15,7 +17,8 @@
 #include <stddef.h>
 #include <stdint.h>
 
-enum { KNN_LEAF = 8, KNN_WIDE = 8, KNN_LEVELS = 10 }; /* 8^10 leaves are more than 2^32 points need */
+/* 8^10 leaves are more than 2^32 points need */
+enum { KNN_LEAF = 8, KNN_WIDE = 8, KNN_LEVELS = 10 };
 
 typedef struct {
     float at[3][KNN_LEAF];

@@ -1,4 +1,5 @@
-/* knn_tree_cpu -- builds the tree: split at the middle rank along the longest axis of the points' own box, down to leaves.
+/* knn_tree_cpu -- builds the tree: split at the middle rank along the longest axis of the points'
+ * own box, down to leaves.
  *
  * Borders come from ranks and boxes from the points. So neither the distance from the origin, nor
  * an outlier, nor a million equal points change the shape or the cost: a grid or a curve over the
@@ -14,7 +15,8 @@
 #include <string.h>
 
 /* What a leaf's bytes hold while the tree is being built: the same 128 bytes as 8 records. */
-_Static_assert(sizeof(knn_leaf) == KNN_LEAF * sizeof(knn_record), "records and leaves share their memory");
+_Static_assert(sizeof(knn_leaf) == KNN_LEAF * sizeof(knn_record),
+               "records and leaves share their memory");
 
 typedef struct {
     float lo[3], hi[3];
@@ -40,7 +42,8 @@ size_t KILN_CPU(knn_tree_layout)(knn_tree *t, uint64_t n, void *work)
     return c.used;
 }
 
-/* n > 0. Two records at a time are eight floats side by side; of rows, which are no numbers, nothing is asked. */
+/* n > 0. Two records at a time are eight floats side by side; of rows, which are no numbers,
+ * nothing is asked. */
 static box box_of(const knn_record *r, uint64_t n)
 {
     float lo[8], hi[8];
@@ -82,7 +85,8 @@ static void put_box(knn_node *node, unsigned slot, const box *b)
     }
 }
 
-/* From records to the leaf's own layout. Missing places repeat the first point; the search knows how many there are. */
+/* From records to the leaf's own layout. Missing places repeat the first point; the search knows
+ * how many there are. */
 static void finish_leaf(knn_tree *t, uint64_t leaf)
 {
     knn_record r[KNN_LEAF];
@@ -99,7 +103,8 @@ static void finish_leaf(knn_tree *t, uint64_t leaf)
     put_box(&t->nodes[0][leaf / KNN_WIDE], leaf % KNN_WIDE, &b);
 }
 
-/* The subtree of `size` leaves (a power of two) from leaf `first`; what lies beyond the last leaf does not exist. */
+/* The subtree of `size` leaves (a power of two) from leaf `first`; what lies beyond the last leaf
+ * does not exist. */
 static void build(knn_tree *t, uint64_t first, uint64_t size)
 {
     while (size > 1 && first + size / 2 >= t->n_leaves) size /= 2;
@@ -161,7 +166,8 @@ void KILN_CPU(knn_tree_build)(knn_tree *t, const float *means, unsigned threads)
     build(t, 0, size);
     for (unsigned level = 0; level < t->n_levels; level++) {
         if (level > 0) build_level(t, level);
-        empty_slots(&t->nodes[level][t->n_nodes[level] - 1], below - (t->n_nodes[level] - 1) * KNN_WIDE);
+        empty_slots(&t->nodes[level][t->n_nodes[level] - 1],
+                    below - (t->n_nodes[level] - 1) * KNN_WIDE);
         below = t->n_nodes[level];
     }
 }

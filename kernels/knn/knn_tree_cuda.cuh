@@ -23,7 +23,8 @@ namespace
 {
 
 constexpr unsigned WARP = 32, ALL_LANES = 0xffffffffu;
-enum { LEAF = 8, WIDE = WARP, LEVELS = 6 }; /* 2^32 points have 2^29 leaves, and 16 boxes on level 5 */
+/* 2^32 points have 2^29 leaves, and 16 boxes on level 5 */
+enum { LEAF = 8, WIDE = WARP, LEVELS = 6 };
 enum { LEAF_BLOCK = LEAF * WIDE, NODE_BLOCK = 128 };
 
 struct alignas(16) leaf {
@@ -38,8 +39,8 @@ struct span {
     float lo, hi;
 };
 
-/* Two coordinates of a point in one place: leaves take one read out of order for them instead of two. All three would take 4 B a
- * point more. */
+/* Two coordinates of a point in one place: leaves take one read out of order for them instead of
+ * two. All three would take 4 B a point more. */
 struct point {
     float x, y;
 };
@@ -86,16 +87,20 @@ __device__ inline void put_span(node *nodes, uint64_t i, int axis, span s)
     nodes[i / WIDE].hi[axis][i % WIDE] = s.hi;
 }
 
-/* A node's extent on the level above, by one warp; the last node's also fills the places that are left in its row. */
-__device__ inline void put_node(const tree &t, unsigned level, uint64_t i, int axis, span s, unsigned lane)
+/* A node's extent on the level above, by one warp; the last node's also fills the places that are
+ * left in its row. */
+__device__ inline void put_node(const tree &t, unsigned level, uint64_t i, int axis, span s,
+                                unsigned lane)
 {
     if (level >= t.levels) return;
     if (lane == 0) put_span(t.nodes[level], i, axis, s);
-    if (i + 1 == t.count[level] && lane > i % WIDE) put_span(t.nodes[level], i - i % WIDE + lane, axis, {INFINITY, -INFINITY});
+    if (i + 1 == t.count[level] && lane > i % WIDE)
+        put_span(t.nodes[level], i - i % WIDE + lane, axis, {INFINITY, -INFINITY});
 }
 
 /* A block makes a node of leaves. */
-__global__ void __launch_bounds__(LEAF_BLOCK) make_leaves(const __grid_constant__ tree t, const float *means, const point *points)
+__global__ void __launch_bounds__(LEAF_BLOCK)
+    make_leaves(const __grid_constant__ tree t, const float *means, const point *points)
 {
     __shared__ span parts[3][LEAF_BLOCK / WARP];
     const unsigned lane = threadIdx.x % WARP, warp = threadIdx.x / WARP;
@@ -119,11 +124,14 @@ __global__ void __launch_bounds__(LEAF_BLOCK) make_leaves(const __grid_constant_
         if (lane == 0) parts[axis][warp] = of_warp;
     }
     __syncthreads();
-    if (warp < 3) put_node(t, 1, blockIdx.x, warp, join_lanes<WARP>(parts[warp][lane % (LEAF_BLOCK / WARP)]), lane);
+    if (warp < 3)
+        put_node(t, 1, blockIdx.x, warp, join_lanes<WARP>(parts[warp][lane % (LEAF_BLOCK / WARP)]),
+                 lane);
 }
 
 /* A warp a node of `level`. */
-__global__ void __launch_bounds__(NODE_BLOCK) make_nodes(const __grid_constant__ tree t, unsigned level)
+__global__ void __launch_bounds__(NODE_BLOCK)
+    make_nodes(const __grid_constant__ tree t, unsigned level)
 {
     const unsigned lane = threadIdx.x % WARP;
     const uint64_t i = kiln::thread_index() / WARP;
@@ -131,16 +139,20 @@ __global__ void __launch_bounds__(NODE_BLOCK) make_nodes(const __grid_constant__
     if (i >= t.count[level + 1]) return;
     const node &from = t.nodes[level][i];
     for (int axis = 0; axis < 3; axis++)
-        put_node(t, level + 1, i, axis, join_lanes<WARP>({from.lo[axis][lane], from.hi[axis][lane]}), lane);
+        put_node(t, level + 1, i, axis,
+                 join_lanes<WARP>({from.lo[axis][lane], from.hi[axis][lane]}), lane);
 }
 
 /* From the points up. */
-inline kiln_status build_tree(const kiln_exec *x, const tree &t, const float *means, const point *points, kiln_error *err)
+inline kiln_status build_tree(const kiln_exec *x, const tree &t, const float *means,
+                              const point *points, kiln_error *err)
 {
-    LAUNCH_EARLY(make_leaves, static_cast<unsigned>(nodes_of(t.count[0])), LEAF_BLOCK, t, means, points);
+    LAUNCH_EARLY(make_leaves, static_cast<unsigned>(nodes_of(t.count[0])), LEAF_BLOCK, t, means,
+                 points);
     for (unsigned level = 1; level + 1 < t.levels; level++)
-        LAUNCH_EARLY(make_nodes, kiln::blocks_for(uint64_t(t.count[level + 1]) * WARP, NODE_BLOCK, INT32_MAX), NODE_BLOCK, t,
-                     level);
+        LAUNCH_EARLY(make_nodes,
+                     kiln::blocks_for(uint64_t(t.count[level + 1]) * WARP, NODE_BLOCK, INT32_MAX),
+                     NODE_BLOCK, t, level);
     return KILN_OK;
 }
 

@@ -7,7 +7,7 @@
 
 enum { N_MODELS = 18 };
 
-/* ---- parameters ----------------------------------------------------------------------------------------------------------- */
+/* ---- parameters ------------------------------------------------------------------------------ */
 /* Where each parameter of a model goes. */
 typedef enum {
     F = 1, /* both focal lengths */
@@ -78,7 +78,8 @@ static void put_lens_value(kiln_lens *l, place where, double v)
         l->prism[where - S1] = v;
 }
 
-/* 2 tan(omega/2) and omega, of which only the quotient and the first one's square count: no angle is none. */
+/* 2 tan(omega/2) and omega, of which only the quotient and the first one's square count: no angle
+ * is none. */
 static void set_fov(kiln_lens *l)
 {
     const double omega = l->shape[1];
@@ -89,15 +90,17 @@ static void set_fov(kiln_lens *l)
     l->shape[0] = 2.0 * kiln_tan(omega / 2.0);
 }
 
-/* ---- limit ---------------------------------------------------------------------------------------------------------------- */
-/* Does a ray at this tangent, moved outwards, move outwards in the photo? By the radial terms alone. */
+/* ---- limit ----------------------------------------------------------------------------------- */
+/* Does a ray at this tangent, moved outwards, move outwards in the photo? By the radial terms
+ * alone. */
 static bool grows(const kiln_lens *l, double tangent)
 {
     double pixel[2], j[4];
     return kiln_lens_bend(l, tangent, 0.0, pixel, j) && j[0] > 0.0;
 }
 
-/* The least tangent from which on rays come back, found in steps of an angle and then by halving. */
+/* The least tangent from which on rays come back, found in steps of an angle and then by
+ * halving. */
 static double find_limit(const kiln_lens *lens)
 {
     enum { STEPS = 4096, HALVINGS = 50 };
@@ -120,25 +123,28 @@ static double find_limit(const kiln_lens *lens)
     return low;
 }
 
-kiln_status kiln_lens_init(kiln_lens *out, int64_t model, const double *params, uint32_t width, uint32_t height, kiln_error *err)
+kiln_status kiln_lens_init(kiln_lens *out, int64_t model, const double *params, uint32_t width,
+                           uint32_t height, kiln_error *err)
 {
     memset(out, 0, sizeof *out);
     if (model < 0 || model >= N_MODELS)
-        return kiln_fail(err, KILN_E_INPUT, "there is no camera model %lld; they are 0 to %d", (long long)model, N_MODELS - 1);
+        return kiln_fail(err, KILN_E_INPUT, "there is no camera model %lld; they are 0 to %d",
+                         (long long)model, N_MODELS - 1);
     out->width = width;
     out->height = height;
     out->projection = models[model].projection;
     out->after = model == RAD_TAN;
-    for (int i = 0; models[model].places[i]; i++) put_lens_value(out, (place)models[model].places[i], params[i]);
+    for (int i = 0; models[model].places[i]; i++)
+        put_lens_value(out, (place)models[model].places[i], params[i]);
     if (out->projection == KILN_LENS_FOV) set_fov(out);
     out->limit = find_limit(out);
     return KILN_OK;
 }
 
-/* ---- inverse -------------------------------------------------------------------------------------------------------------- */
+/* ---- inverse --------------------------------------------------------------------------------- */
 /* *left: how many rays may still be bent; none left is none found. */
-static bool residual(const kiln_lens *l, const double at[2], const double pixel[2], double r[2], double j[4], double *size,
-                     uint64_t *left)
+static bool residual(const kiln_lens *l, const double at[2], const double pixel[2], double r[2],
+                     double j[4], double *size, uint64_t *left)
 {
     double p[2];
     if (*left == 0) return false;
@@ -151,7 +157,8 @@ static bool residual(const kiln_lens *l, const double at[2], const double pixel[
 }
 
 /* One step; false: no part of it leads nearer. */
-static bool step(const kiln_lens *l, const double pixel[2], double at[2], double r[2], double j[4], double *size, uint64_t *left)
+static bool step(const kiln_lens *l, const double pixel[2], double at[2], double r[2], double j[4],
+                 double *size, uint64_t *left)
 {
     enum { HALVINGS = 40 };
     const double det = j[0] * j[3] - j[1] * j[2];
@@ -160,7 +167,8 @@ static bool step(const kiln_lens *l, const double pixel[2], double at[2], double
     for (int i = 0; i < HALVINGS; i++, dx /= 2, dy /= 2) {
         const double next[2] = {at[0] + dx, at[1] + dy};
         double next_r[2], next_j[4], next_size;
-        if (!residual(l, next, pixel, next_r, next_j, &next_size, left) || next_size >= *size) continue;
+        if (!residual(l, next, pixel, next_r, next_j, &next_size, left) || next_size >= *size)
+            continue;
         memcpy(at, next, sizeof next);
         memcpy(r, next_r, sizeof next_r);
         memcpy(j, next_j, sizeof next_j);
@@ -177,7 +185,8 @@ static bool refine(const kiln_lens *l, const double pixel[2], double ray[2], uin
     const double near = 1e-9, enough = 1e-11; /* pixels */
     double r[2], j[4], size;
     if (!residual(l, ray, pixel, r, j, &size, left)) return false;
-    for (int i = 0; i < STEPS && size > enough && step(l, pixel, ray, r, j, &size, left); i++) continue;
+    for (int i = 0; i < STEPS && size > enough && step(l, pixel, ray, r, j, &size, left); i++)
+        continue;
     return size <= near && ray[0] * ray[0] + ray[1] * ray[1] <= l->limit * l->limit;
 }
 
@@ -198,17 +207,19 @@ bool kiln_lens_ray(const kiln_lens *l, const double pixel[2], double ray[2])
     return find_ray(l, pixel, ray, &left);
 }
 
-/* ---- the pinhole ---------------------------------------------------------------------------------------------------------- */
+/* ---- the pinhole ----------------------------------------------------------------------------- */
 /* The least and the most of a coordinate along a border. */
 typedef struct {
     double least, most;
 } range;
 
-/* axis 0: of the x along a left or right border at `at`; 1: of the y along a top or bottom border. A position that no ray reaches
- * is infinitely far outside: `far` is that. */
-static range border(const kiln_lens *l, const kiln_pinhole *p, int axis, double at, double far, uint64_t *left)
+/* axis 0: of the x along a left or right border at `at`; 1: of the y along a top or bottom border.
+ * A position that no ray reaches is infinitely far outside: `far` is that. */
+static range border(const kiln_lens *l, const kiln_pinhole *p, int axis, double at, double far,
+                    uint64_t *left)
 {
-    enum { LOOKED = 8192 }; /* of a longer border so many pixels or more, or a hostile file could take minutes */
+    /* of a longer border so many pixels or more, or a hostile file could take minutes */
+    enum { LOOKED = 8192 };
     range out = {INFINITY, -INFINITY};
     const uint32_t n = axis == 0 ? l->height : l->width, stride = n / LOOKED > 1 ? n / LOOKED : 1;
     double ray[2];
@@ -224,16 +235,22 @@ static range border(const kiln_lens *l, const kiln_pinhole *p, int axis, double 
     return out;
 }
 
-/* How much larger one side becomes. first, last: of the borders before and behind; centre, size: of the pinhole as it is. */
+/* How much larger one side becomes. first, last: of the borders before and behind; centre, size: of
+ * the pinhole as it is. */
 static double enlarge(range first, range last, double centre, double size, double blank)
 {
     const double to_end = size - 0.5 - centre;
-    const double least_before = centre / (centre - first.least), least_behind = to_end / (last.most - centre);
-    const double most_before = centre / (centre - first.most), most_behind = to_end / (last.least - centre);
-    const double all = least_before < least_behind ? least_before : least_behind; /* the photo is in it */
-    const double full = most_before > most_behind ? most_before : most_behind;    /* it is in the photo */
+    const double least_before = centre / (centre - first.least),
+                 least_behind = to_end / (last.most - centre);
+    const double most_before = centre / (centre - first.most),
+                 most_behind = to_end / (last.least - centre);
+    /* the photo is in it */
+    const double all = least_before < least_behind ? least_before : least_behind;
+    /* it is in the photo */
+    const double full = most_before > most_behind ? most_before : most_behind;
     const double scale = 1.0 / (all * blank + full * (1.0 - blank));
-    return scale >= 0.2 ? (scale < 2.0 ? scale : 2.0) : scale < 0.2 ? 0.2 : 1.0; /* 1: it is no number */
+    /* 1: it is no number */
+    return scale >= 0.2 ? (scale < 2.0 ? scale : 2.0) : scale < 0.2 ? 0.2 : 1.0;
 }
 
 static uint32_t scaled(double scale, uint32_t size)
@@ -246,22 +263,30 @@ static kiln_pinhole ahead(const kiln_lens *l)
 {
     const double side = floor(l->width / KILN_PI);
     const double size = side >= 1 ? side : 1;
-    return (kiln_pinhole){
-        .fx = size / 2, .fy = size / 2, .cx = size / 2, .cy = size / 2, .width = (uint32_t)size, .height = (uint32_t)size};
+    return (kiln_pinhole){.fx = size / 2,
+                          .fy = size / 2,
+                          .cx = size / 2,
+                          .cy = size / 2,
+                          .width = (uint32_t)size,
+                          .height = (uint32_t)size};
 }
 
-/* Of all four borders together: 512 for each position that is looked at. Lenses of cameras need 3 to 6, wide ones up to 100 where
- * no ray is; one that somebody made up would take 8,000, ten seconds instead of two. */
+/* Of all four borders together: 512 for each position that is looked at. Lenses of cameras need 3
+ * to 6, wide ones up to 100 where no ray is; one that somebody made up would take 8,000, ten
+ * seconds instead of two. */
 enum { BENDS_MOST = 1 << 24 };
 
 kiln_pinhole kiln_lens_target(const kiln_lens *l, double blank)
 {
     if (l->projection == KILN_LENS_PANORAMA) return ahead(l);
-    kiln_pinhole p = {.fx = l->fx, .fy = l->fy, .cx = l->cx, .cy = l->cy, .width = l->width, .height = l->height};
+    kiln_pinhole p = {
+        .fx = l->fx, .fy = l->fy, .cx = l->cx, .cy = l->cy, .width = l->width, .height = l->height};
     const double right = l->width - 0.5, bottom = l->height - 0.5;
     uint64_t bends = BENDS_MOST;
-    const range left = border(l, &p, 0, 0.5, -INFINITY, &bends), behind = border(l, &p, 0, right, INFINITY, &bends);
-    const range top = border(l, &p, 1, 0.5, -INFINITY, &bends), below = border(l, &p, 1, bottom, INFINITY, &bends);
+    const range left = border(l, &p, 0, 0.5, -INFINITY, &bends),
+                behind = border(l, &p, 0, right, INFINITY, &bends);
+    const range top = border(l, &p, 1, 0.5, -INFINITY, &bends),
+                below = border(l, &p, 1, bottom, INFINITY, &bends);
     p.width = scaled(enlarge(left, behind, l->cx, l->width, blank), l->width);
     p.height = scaled(enlarge(top, below, l->cy, l->height, blank), l->height);
     p.cx = l->cx * p.width / l->width;

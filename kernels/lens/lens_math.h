@@ -3,7 +3,8 @@
  * A lens bends in three steps, each of which knows its derivatives:
  *   onto the plane   (u, v) = f(s) (x, y), s = x^2 + y^2; or by longitude and latitude
  *   radially         (u, v) times a polynomial, or a quotient of two, in q = u^2 + v^2
- *   sideways         tangential and prism terms, of the point before the radial step, or after it (kiln_lens.after)
+ *   sideways         tangential and prism terms, of the point before the radial step, or after it
+ *                    (kiln_lens.after)
  * For (x, y) f(s) the Jacobian is f I + 2 f'(s) (x, y)^T (x, y).
  */
 #ifndef KILN_KERNELS_LENS_MATH_H
@@ -15,7 +16,8 @@
 /* atan(sqrt s) / sqrt s and its derivative, for s >= 0. */
 static inline KILN_HD void kiln_lens_angle(double s, double *f, double *df)
 {
-    if (s < 1e-5) { /* where the quotient's derivative loses digits; what is left out is below 2^-53 */
+    /* where the quotient's derivative loses digits; what is left out is below 2^-53 */
+    if (s < 1e-5) {
         *f = 1.0 + s * (-1.0 / 3.0 + s * (1.0 / 5.0 - s * (1.0 / 7.0)));
         *df = -1.0 / 3.0 + s * (2.0 / 5.0 - s * (3.0 / 7.0 - s * (4.0 / 9.0)));
         return;
@@ -25,7 +27,8 @@ static inline KILN_HD void kiln_lens_angle(double s, double *f, double *df)
     *df = (1.0 / (1.0 + s) - *f) / (2.0 * s);
 }
 
-/* The factor onto the plane and its derivative by s. Returns 0 for a ray that the lens does not show. */
+/* The factor onto the plane and its derivative by s. Returns 0 for a ray that the lens does not
+ * show. */
 static inline KILN_HD int kiln_lens_onto_plane(const kiln_lens *l, double s, double *f, double *df)
 {
     const double a = l->shape[0], b = l->shape[1];
@@ -86,10 +89,12 @@ static inline KILN_HD int kiln_lens_radial(const kiln_lens *l, double q, double 
 }
 
 /* What the tangential and prism terms add at (u, v), and the derivatives row by row. */
-static inline KILN_HD void kiln_lens_sideways(const kiln_lens *l, double u, double v, double add[2], double j[4])
+static inline KILN_HD void kiln_lens_sideways(const kiln_lens *l, double u, double v, double add[2],
+                                              double j[4])
 {
     const double q = u * u + v * v, a = l->tangential[0], b = l->tangential[1];
-    const double prism_u = l->prism[0] + 2.0 * l->prism[1] * q, prism_v = l->prism[2] + 2.0 * l->prism[3] * q;
+    const double prism_u = l->prism[0] + 2.0 * l->prism[1] * q,
+                 prism_v = l->prism[2] + 2.0 * l->prism[3] * q;
     add[0] = 2.0 * a * (u * v) + b * (q + 2.0 * (u * u)) + (l->prism[0] + l->prism[1] * q) * q;
     add[1] = 2.0 * b * (u * v) + a * (q + 2.0 * (v * v)) + (l->prism[2] + l->prism[3] * q) * q;
     j[0] = 2.0 * a * v + 6.0 * b * u + 2.0 * u * prism_u;
@@ -110,7 +115,8 @@ static inline KILN_HD void kiln_lens_chain(const double a[4], const double b[4],
 }
 
 /* j = factor I + 2 dfactor (x, y)^T (x, y) */
-static inline KILN_HD void kiln_lens_scaling(double x, double y, double factor, double dfactor, double j[4])
+static inline KILN_HD void kiln_lens_scaling(double x, double y, double factor, double dfactor,
+                                             double j[4])
 {
     j[0] = factor + 2.0 * dfactor * (x * x);
     j[1] = j[2] = 2.0 * dfactor * (x * y);
@@ -118,9 +124,11 @@ static inline KILN_HD void kiln_lens_scaling(double x, double y, double factor, 
 }
 
 /* Longitude and latitude in pixels. */
-static inline KILN_HD void kiln_lens_panorama(const kiln_lens *l, double x, double y, double pixel[2], double j[4])
+static inline KILN_HD void kiln_lens_panorama(const kiln_lens *l, double x, double y,
+                                              double pixel[2], double j[4])
 {
-    const double level = sqrt(1.0 + x * x), wide = (double)l->width / (2.0 * KILN_PI), high = (double)l->height / KILN_PI;
+    const double level = sqrt(1.0 + x * x), wide = (double)l->width / (2.0 * KILN_PI),
+                 high = (double)l->height / KILN_PI;
     const double far2 = 1.0 + x * x + y * y;
     pixel[0] = kiln_atan(x) * wide + 0.5 * (double)l->width;
     pixel[1] = kiln_atan(y / level) * high + 0.5 * (double)l->height;
@@ -130,9 +138,11 @@ static inline KILN_HD void kiln_lens_panorama(const kiln_lens *l, double x, doub
     j[3] = high * level / far2;
 }
 
-/* Where the lens shows the ray (x, y, 1), in pixels of the photo, and the derivatives by x and y, row by row. Returns 0 if it does
- * not show it; the position may be outside the photo. lens->limit is not looked at. */
-static inline KILN_HD int kiln_lens_bend(const kiln_lens *l, double x, double y, double pixel[2], double j[4])
+/* Where the lens shows the ray (x, y, 1), in pixels of the photo, and the derivatives by x and y,
+ * row by row. Returns 0 if it does not show it; the position may be outside the photo. lens->limit
+ * is not looked at. */
+static inline KILN_HD int kiln_lens_bend(const kiln_lens *l, double x, double y, double pixel[2],
+                                         double j[4])
 {
     double f, df, g, dg, add[2], at[4], onto[4];
     if (l->projection == KILN_LENS_PANORAMA) {

@@ -1,6 +1,8 @@
-/* trig_math -- sine, cosine, tangent and arctangent of doubles, with the same bits on every machine.
+/* trig_math -- sine, cosine, tangent and arctangent of doubles, with the same bits on every
+ * machine.
  *
- * No libm and no fused operation: sums, products, quotients and square roots are rounded once wherever they are computed.
+ * No libm and no fused operation: sums, products, quotients and square roots are rounded once
+ * wherever they are computed.
  *
  * Largest error, in ulp of the result, as unit/lens measures it:
  *   kiln_atan             2 ulp
@@ -31,7 +33,8 @@ static inline KILN_HD double kiln_atan_near(double t)
     return t + t * (q * p);
 }
 
-/* atan a = atan c + atan((a - c) / (1 + a c)) with c the nearest eighth; above 1 by atan a = pi/2 - atan(1/a). */
+/* atan a = atan c + atan((a - c) / (1 + a c)) with c the nearest eighth; above 1 by atan a = pi/2 -
+ * atan(1/a). */
 static inline KILN_HD double kiln_atan(double x)
 {
     const double of_eighth[9] = {0.0,
@@ -50,7 +53,8 @@ static inline KILN_HD double kiln_atan(double x)
     const int eighth = (int)(a * 8.0 + 0.5);
     const double c = (double)eighth / 8.0;
     double y = of_eighth[eighth] + kiln_atan_near((a - c) / (1.0 + a * c));
-    if (above) y = KILN_PI / 2 - (y - 6.123233995736766e-17); /* pi/2 is so much more than its double */
+    /* pi/2 is so much more than its double */
+    if (above) y = KILN_PI / 2 - (y - 6.123233995736766e-17);
     return x < 0.0 ? -y : y;
 }
 
@@ -88,7 +92,8 @@ static inline KILN_HD double kiln_quarter_turns(double x, int *quarter)
 {
     const double n = floor(x * (2.0 / KILN_PI) + 0.5);
     *quarter = (int)(n - 4.0 * floor(n / 4.0));
-    return (x - n * 1.57079632673412561417) - n * 6.07710050650619224932e-11; /* 33 bits of pi/2, so exact; and the rest */
+    /* 33 bits of pi/2, so exact; and the rest */
+    return (x - n * 1.57079632673412561417) - n * 6.07710050650619224932e-11;
 }
 
 static inline KILN_HD double kiln_sin(double x)

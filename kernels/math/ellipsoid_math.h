@@ -1,34 +1,39 @@
-/* ellipsoid_math -- what a Gaussian's axes say, in doubles with the same bits on every machine: its covariance, the axes of a
- * covariance, and the surface of its 1-sigma ellipsoid.
+/* ellipsoid_math -- what a Gaussian's axes say, in doubles with the same bits on every machine: its
+ * covariance, the axes of a covariance, and the surface of its 1-sigma ellipsoid.
  *
  * Only + - * /, sqrt and the exp and log of real64.h. Covariances are xx, xy, xz, yy, yz, zz.
  *
- *   kiln_ellipsoid_area  relative error below 1e-14, so 0.51 ulp once rounded to float (tests/unit/coarsen_test.c)
+ *   kiln_ellipsoid_area  relative error below 1e-14, so 0.51 ulp once rounded to float
+ *                        (tests/unit/coarsen_test.c)
  *   kiln_covar_axes      eigenvalues within 4e-15 of the largest one
  *
- * Source of the surface: Knud Thomsen's formula, 4 pi (((ab)^p + (ac)^p + (bc)^p) / 3)^(1/p), p = 1.6075, within 1.1 % of the true
- * one. Axes: Jacobi rotations.
+ * Source of the surface: Knud Thomsen's formula, 4 pi (((ab)^p + (ac)^p + (bc)^p) / 3)^(1/p), p =
+ * 1.6075, within 1.1 % of the true one. Axes: Jacobi rotations.
  */
 #ifndef KILN_KERNELS_MATH_ELLIPSOID_MATH_H
 #define KILN_KERNELS_MATH_ELLIPSOID_MATH_H
 
 #include "kernels/math/real64.h"
 
-/* log_scales finite. Scales to the largest of the three products, so that nothing overflows before the result does. */
+/* log_scales finite. Scales to the largest of the three products, so that nothing overflows before
+ * the result does. */
 static inline double kiln_ellipsoid_area(const double log_scales[3])
 {
     const double p = 1.6075;
-    double pair[3] = {log_scales[0] + log_scales[1], log_scales[0] + log_scales[2], log_scales[1] + log_scales[2]};
+    double pair[3] = {log_scales[0] + log_scales[1], log_scales[0] + log_scales[2],
+                      log_scales[1] + log_scales[2]};
     double most = pair[0], sum = 0;
     for (int i = 1; i < 3; i++) most = pair[i] > most ? pair[i] : most;
     for (int i = 0; i < 3; i++) sum += kiln_exp_f64(p * (pair[i] - most));
     return 12.566370614359173 /* 4 pi */ * kiln_exp_f64(most + kiln_log_f64(sum / 3) / p);
 }
 
-/* The rotation of a quaternion w, x, y, z of any length, row-major; of length 0 it turns nothing. */
+/* The rotation of a quaternion w, x, y, z of any length, row-major; of length 0 it turns
+ * nothing. */
 static inline void kiln_rotation_of(const double quat[4], double r[9])
 {
-    const double norm2 = quat[0] * quat[0] + quat[1] * quat[1] + quat[2] * quat[2] + quat[3] * quat[3];
+    const double norm2 =
+        quat[0] * quat[0] + quat[1] * quat[1] + quat[2] * quat[2] + quat[3] * quat[3];
     const double scale = norm2 > 0 ? 1 / sqrt(norm2) : 0;
     const double w = quat[0] * scale, x = quat[1] * scale, y = quat[2] * scale, z = quat[3] * scale;
     r[0] = 1 - 2 * (y * y + z * z);
@@ -51,7 +56,8 @@ static inline void kiln_covar_of(const double log_scales[3], const double quat[4
     for (int k = 0; k < 3; k++) s2[k] = kiln_exp_f64(2 * log_scales[k]);
     for (int i = 0, at = 0; i < 3; i++)
         for (int j = i; j < 3; j++, at++)
-            covar[at] = r[3 * i] * r[3 * j] * s2[0] + r[3 * i + 1] * r[3 * j + 1] * s2[1] + r[3 * i + 2] * r[3 * j + 2] * s2[2];
+            covar[at] = r[3 * i] * r[3 * j] * s2[0] + r[3 * i + 1] * r[3 * j + 1] * s2[1] +
+                        r[3 * i + 2] * r[3 * j + 2] * s2[2];
 }
 
 /* One Jacobi rotation that makes a[p][q] zero; the columns of v turn along. */
@@ -96,12 +102,14 @@ static inline void kiln_jacobi_axes(double a[9], double axes[9], int sweeps)
 /* The eigenvalues of a covariance, in no order, and the rotation whose columns are its axes. */
 static inline void kiln_covar_axes(const double covar[6], double values[3], double axes[9])
 {
-    double a[9] = {covar[0], covar[1], covar[2], covar[1], covar[3], covar[4], covar[2], covar[4], covar[5]};
+    double a[9] = {covar[0], covar[1], covar[2], covar[1], covar[3],
+                   covar[4], covar[2], covar[4], covar[5]};
     kiln_jacobi_axes(a, axes, 8);
     for (int i = 0; i < 3; i++) values[i] = a[4 * i];
 }
 
-/* A quaternion w, x, y, z of a rotation matrix, through its largest component, which is positive (Shepperd, 1978). */
+/* A quaternion w, x, y, z of a rotation matrix, through its largest component, which is positive
+ * (Shepperd, 1978). */
 static inline void kiln_either_quat_of_rotation(const double r[9], double quat[4])
 {
     const double trace = r[0] + r[4] + r[8];
@@ -112,7 +120,8 @@ static inline void kiln_either_quat_of_rotation(const double r[9], double quat[4
         q[2] = r[2] - r[6];
         q[3] = r[3] - r[1];
     } else {
-        const int i = r[4] > r[0] ? (r[8] > r[4] ? 2 : 1) : (r[8] > r[0] ? 2 : 0), j = (i + 1) % 3, k = (i + 2) % 3;
+        const int i = r[4] > r[0] ? (r[8] > r[4] ? 2 : 1) : (r[8] > r[0] ? 2 : 0), j = (i + 1) % 3,
+                  k = (i + 2) % 3;
         q[0] = r[3 * k + j] - r[3 * j + k];
         q[1 + i] = 1 + r[4 * i] - r[4 * j] - r[4 * k];
         q[1 + j] = r[3 * j + i] + r[3 * i + j];

@@ -1,4 +1,5 @@
-/* fma_math -- a b + c rounded once, for code that must also run fast where the compiler may not assume an FMA unit.
+/* fma_math -- a b + c rounded once, for code that must also run fast where the compiler may not
+ * assume an FMA unit.
  *
  * With one (-mfma, CUDA) it is the instruction. Without, fmaf is a call into libm, one value at a
  * time and dozens of instructions each on machines that have no such unit either. Here it is
@@ -27,8 +28,10 @@ static inline KILN_HD float kiln_fma_by_double(float a, float b, float c)
     memcpy(&rest, &lost, sizeof rest);
     const uint64_t twice = rest << 1;
     const uint64_t inexact = (twice | (0 - twice)) >> 63;
-    const uint64_t infinite = ((rest & 0x7ff0000000000000u) + 0x0010000000000000u) >> 63; /* lost is NaN */
-    const uint64_t inward = (rest ^ bits) >> 63;                                          /* the signs differ */
+    /* lost is NaN */
+    const uint64_t infinite = ((rest & 0x7ff0000000000000u) + 0x0010000000000000u) >> 63;
+    /* the signs differ */
+    const uint64_t inward = (rest ^ bits) >> 63;
     const uint64_t moves = inexact & ~infinite & ~bits & 1;
     bits += (1 - 2 * inward) & (0 - moves);
     double odd;

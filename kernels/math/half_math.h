@@ -1,11 +1,12 @@
-/* half_math -- IEEE half precision: 11 significant bits, up to 65504, the same bits on every machine. For what is declared
- * lossy. */
+/* half_math -- IEEE half precision: 11 significant bits, up to 65504, the same bits on every
+ * machine. For what is declared lossy. */
 #ifndef KILN_KERNELS_MATH_HALF_MATH_H
 #define KILN_KERNELS_MATH_HALF_MATH_H
 
 #include "kernels/math/real.h"
 
-/* The nearest half, of two the even one. What is beyond the largest becomes that, what is no number 0: there is no infinity. */
+/* The nearest half, of two the even one. What is beyond the largest becomes that, what is no number
+ * 0: there is no infinity. */
 static inline KILN_HD uint16_t kiln_half_of(float v)
 {
 #ifdef __CUDA_ARCH__
@@ -19,7 +20,8 @@ static inline KILN_HD uint16_t kiln_half_of(float v)
     if (size > 0x7f800000) return 0;
     if (size > largest) return (uint16_t)(sign | 0x7bff);
     /* below it a half counts multiples of 2^-24, which are the last places of floats from 0.5 on */
-    if (size < least_normal) return (uint16_t)(sign | (kiln_bits_of(kiln_float_of(size) + 0.5f) - kiln_bits_of(0.5f)));
+    if (size < least_normal)
+        return (uint16_t)(sign | (kiln_bits_of(kiln_float_of(size) + 0.5f) - kiln_bits_of(0.5f)));
     return (uint16_t)(sign | ((size - 0x38000000 + 0xfff + (size >> 13 & 1)) >> 13));
 #endif
 }

@@ -1,18 +1,20 @@
 /* real -- exp, log, sigmoid and logit of float32 with the same bits on every machine.
  *
- * No libm; every fused operation is a kiln_fmaf (fma_math.h), so the result does not depend on the compiler as long as
- * it does not contract (-ffp-contract=off, --fmad=false). Straight-line code with selects only: gcc turns loops of
- * these into vector code with -mavx2 -mfma.
+ * No libm; every fused operation is a kiln_fmaf (fma_math.h), so the result does not depend on the
+ * compiler as long as it does not contract (-ffp-contract=off, --fmad=false). Straight-line code
+ * with selects only: gcc turns loops of these into vector code with -mavx2 -mfma.
  *
- * Largest error, found by trying every float (tests/unit/real_test.c repeats a part of it), in ulp of the result:
+ * Largest error, found by trying every float (tests/unit/real_test.c repeats a part of it), in ulp
+ * of the result:
  *   kiln_expf      0.90 ulp
  *   kiln_logf      0.85 ulp
  *   kiln_sigmoidf  1.97 ulp
  *   kiln_logitf    4.0 ulp
  * NaN gives NaN; infinities, zeros and denormals give what the exact function gives.
  *
- * Polynomials: weighted minimax fits of our own (Remez exchange), rounded to float32; the leading coefficients are
- * fixed to the series' own. Range reduction: Cody and Waite, Software Manual for the Elementary Functions (1980).
+ * Polynomials: weighted minimax fits of our own (Remez exchange), rounded to float32; the leading
+ * coefficients are fixed to the series' own. Range reduction: Cody and Waite, Software Manual for
+ * the Elementary Functions (1980).
  */
 #ifndef KILN_KERNELS_MATH_REAL_H
 #define KILN_KERNELS_MATH_REAL_H
@@ -38,19 +40,21 @@ static inline KILN_HD float kiln_float_of(uint32_t u)
     return v;
 }
 
-/* The two constants of exp that stand beside another one in an operation, for kiln_exp_reduce_with. */
+/* The two constants of exp that stand beside another one in an operation, for
+ * kiln_exp_reduce_with. */
 #define KILN_EXP_MAGIC 12582912.0f /* 1.5 * 2^23: adding it rounds to an integer */
 #define KILN_EXP_FOURTH 0x1.122f88p-7f
 
-/* exp(x) = 2^n p, n = the integer nearest to x log2(e), p = exp(r) in [0.707, 1.415]. Returns p; |x| <= 2^21.
- * magic and fourth: KILN_EXP_MAGIC and KILN_EXP_FOURTH. An instruction of a GPU holds one constant; a loop that has the
- * other in a register saves two of them. */
+/* exp(x) = 2^n p, n = the integer nearest to x log2(e), p = exp(r) in [0.707, 1.415]. Returns p;
+ * |x| <= 2^21. magic and fourth: KILN_EXP_MAGIC and KILN_EXP_FOURTH. An instruction of a GPU holds
+ * one constant; a loop that has the other in a register saves two of them. */
 static inline KILN_HD float kiln_exp_reduce_with(float magic, float fourth, float x, uint32_t *n)
 {
     const float shifted = kiln_fmaf(x, 1.44269504f, magic); /* log2(e) */
     const float whole = shifted - KILN_EXP_MAGIC;
-    float r = kiln_fmaf(whole, -0.693145752f, x); /* -ln 2, its upper 16 bits: the product is exact */
-    r = kiln_fmaf(whole, -1.42860677e-6f, r);     /* and the rest of it */
+    /* -ln 2, its upper 16 bits: the product is exact */
+    float r = kiln_fmaf(whole, -0.693145752f, x);
+    r = kiln_fmaf(whole, -1.42860677e-6f, r); /* and the rest of it */
     *n = kiln_bits_of(shifted) - kiln_bits_of(KILN_EXP_MAGIC);
     float q = kiln_fmaf(0x1.6b6e42p-10f, r, fourth);
     q = kiln_fmaf(q, r, 0x1.555688p-5f);
@@ -64,16 +68,21 @@ static inline KILN_HD float kiln_exp_reduce(float x, uint32_t *n)
     return kiln_exp_reduce_with(KILN_EXP_MAGIC, KILN_EXP_FOURTH, x, n);
 }
 
-/* The bits of kiln_expf for -87 <= x <= 88, where the result is a normal number; anything else gives nonsense. */
+/* The bits of kiln_expf for -87 <= x <= 88, where the result is a normal number; anything else
+ * gives nonsense. */
 static inline KILN_HD float kiln_expf_normal_with(float magic, float fourth, float x)
 {
     uint32_t n;
     const float p = kiln_exp_reduce_with(magic, fourth, x, &n);
-    /* What n lacks of `shifted` is a multiple of 2^9: added again it shifts to nothing, and gcc takes neither. */
+    /* What n lacks of `shifted` is a multiple of 2^9: added again it shifts to nothing, and gcc
+     * takes neither. */
     return kiln_float_of(kiln_bits_of(p) + ((n + kiln_bits_of(KILN_EXP_MAGIC)) << 23));
 }
 
-static inline KILN_HD float kiln_expf_normal(float x) { return kiln_expf_normal_with(KILN_EXP_MAGIC, KILN_EXP_FOURTH, x); }
+static inline KILN_HD float kiln_expf_normal(float x)
+{
+    return kiln_expf_normal_with(KILN_EXP_MAGIC, KILN_EXP_FOURTH, x);
+}
 
 static inline KILN_HD float kiln_expf(float x)
 {
@@ -90,7 +99,10 @@ static inline KILN_HD float kiln_expf(float x)
 }
 
 /* kiln_expf; tame: |x| <= 80. */
-static inline KILN_HD float kiln_exp(float x, int tame) { return KILN_IF_TAME(tame, kiln_expf_normal(x), kiln_expf(x)); }
+static inline KILN_HD float kiln_exp(float x, int tame)
+{
+    return KILN_IF_TAME(tame, kiln_expf_normal(x), kiln_expf(x));
+}
 
 /* log(1 + f) + e ln 2 for -1/3 <= f <= 1/3 and whole |e| <= 150. */
 static inline KILN_HD float kiln_log_core(float f, float e)
@@ -142,15 +154,20 @@ static inline KILN_HD float kiln_sigmoid_with(float x, float z, int tame)
 }
 
 /* 1 / (1 + exp(-x)) */
-static inline KILN_HD float kiln_sigmoidf(float x) { return kiln_sigmoid_with(x, kiln_expf(x > 0.0f ? -x : x), 0); }
+static inline KILN_HD float kiln_sigmoidf(float x)
+{
+    return kiln_sigmoid_with(x, kiln_expf(x > 0.0f ? -x : x), 0);
+}
 
 /* kiln_sigmoidf; tame: |x| <= 80. */
 static inline KILN_HD float kiln_sigmoid(float x, int tame)
 {
-    return KILN_IF_TAME(tame, kiln_sigmoid_with(x, kiln_expf_normal(x > 0.0f ? -x : x), 1), kiln_sigmoidf(x));
+    return KILN_IF_TAME(tame, kiln_sigmoid_with(x, kiln_expf_normal(x > 0.0f ? -x : x), 1),
+                        kiln_sigmoidf(x));
 }
 
-/* log(p / (1 - p)); outside [0, 1]: NaN. Around 1/2 through log(1 + f), where the quotient alone loses all digits. */
+/* log(p / (1 - p)); outside [0, 1]: NaN. Around 1/2 through log(1 + f), where the quotient alone
+ * loses all digits. */
 static inline KILN_HD float kiln_logitf(float p)
 {
     const float rest = 1.0f - p;

@@ -1,16 +1,17 @@
-/* real64 -- exp, log, and sine and cosine of degrees, of doubles with the same bits on every machine. For what is computed once, or
- * once a row, and then rounded to float.
+/* real64 -- exp, log, and sine and cosine of degrees, of doubles with the same bits on every
+ * machine. For what is computed once, or once a row, and then rounded to float.
  *
  * Only + - * / and operations that are exact (ldexp, frexp, fmod): no libm call decides a bit.
- * Relative error of exp and absolute error of log below 4e-16 times the size of the result, over the whole range; sine and cosine
- * are right to 4e-16. Limits at +-Inf and 0; NaN gives NaN.
+ * Relative error of exp and absolute error of log below 4e-16 times the size of the result, over
+ * the whole range; sine and cosine are right to 4e-16. Limits at +-Inf and 0; NaN gives NaN.
  */
 #ifndef KILN_KERNELS_MATH_REAL64_H
 #define KILN_KERNELS_MATH_REAL64_H
 
 #include <math.h>
 
-/* ln 2 in two parts: the first has 21 trailing zero bits, so that k * KILN_LN2_HI is exact for |k| < 2^20 (fdlibm's split) */
+/* ln 2 in two parts: the first has 21 trailing zero bits, so that k * KILN_LN2_HI is exact for |k|
+ * < 2^20 (fdlibm's split) */
 #define KILN_LN2_HI 6.93147180369123816490e-01
 #define KILN_LN2_LO 1.90821492927058770002e-10
 
@@ -26,7 +27,8 @@ static inline double kiln_exp_f64(double x)
     return ldexp(sum, k);
 }
 
-/* log(m 2^k), m in [sqrt 1/2, sqrt 2): 2 artanh(t) with t = (m - 1) / (m + 1), |t| < 0.172, by its series to t^21 */
+/* log(m 2^k), m in [sqrt 1/2, sqrt 2): 2 artanh(t) with t = (m - 1) / (m + 1), |t| < 0.172, by its
+ * series to t^21 */
 static inline double kiln_log_f64(double x)
 {
     if (x != x || x < 0) return (x - x) / (x - x); /* NaN */
@@ -43,14 +45,15 @@ static inline double kiln_log_f64(double x)
     return k * KILN_LN2_HI + (2 * t * sum + k * KILN_LN2_LO);
 }
 
-/* Sine and cosine of a finite angle in degrees. At whole multiples of 90 they are 0, 1 and -1, at odd multiples of 45 equal in
- * size. What is left of the angle beside the nearest multiple of 90 is exact, at most 45 degrees, and goes through the Taylor
- * series. */
+/* Sine and cosine of a finite angle in degrees. At whole multiples of 90 they are 0, 1 and -1, at
+ * odd multiples of 45 equal in size. What is left of the angle beside the nearest multiple of 90 is
+ * exact, at most 45 degrees, and goes through the Taylor series. */
 static inline void kiln_sincos_degrees(double degrees, double *sine, double *cosine)
 {
     const double turn = fmod(degrees, 360.0);
     const int quarter = (int)(turn / 90.0 + (turn < 0 ? -0.5 : 0.5));
-    const double left = turn - 90.0 * quarter, a = left * 0.017453292519943295, a2 = a * a; /* pi / 180 */
+    /* pi / 180 */
+    const double left = turn - 90.0 * quarter, a = left * 0.017453292519943295, a2 = a * a;
     double s = 1.0, c = 1.0;
     for (int i = 20; i > 0; i -= 2) s = 1.0 - a2 * s / (i * (i + 1));
     for (int i = 20; i > 0; i -= 2) c = 1.0 - a2 * c / (i * (i - 1));

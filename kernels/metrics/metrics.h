@@ -1,16 +1,17 @@
 /* metrics -- computes PSNR and SSIM of two pictures: RGB, clamped to [0,1] first; NaN counts as 0.
  *
- *   a, b   f32  in   channel c of pixel (x, y) is at a[(y * a_row + x) * a_step + c]; a_step and b_step are 3 or 4;
- *                    a_row and b_row are in pixels
+ *   a, b   f32  in   channel c of pixel (x, y) is at a[(y * a_row + x) * a_step + c]; a_step and
+ *                    b_step are 3 or 4; a_row and b_row are in pixels
  *   mask   u8   in   [height][width], 0: the pixel is left out; NULL: none is
  *   out    [1]  out
  *
- * SSIM is that of fused-ssim (rahul-goel/fused-ssim 0ac916a): 11 x 11 Gaussian, sigma 1.5, both max(0,.) clamps. "same" pads with
- * zeros, "valid" averages [5:-5, 5:-5]. It is computed in float32, within 2e-7 of float64. Sums are fixed point
- * (round(value * 2^48), metrics_math.h), so their order does not matter and every run gives the same bits.
+ * SSIM is that of fused-ssim (rahul-goel/fused-ssim 0ac916a): 11 x 11 Gaussian, sigma 1.5, both
+ * max(0,.) clamps. "same" pads with zeros, "valid" averages [5:-5, 5:-5]. It is computed in
+ * float32, within 2e-7 of float64. Sums are fixed point (round(value * 2^48), metrics_math.h), so
+ * their order does not matter and every run gives the same bits.
  *
- * psnr is +INFINITY for equal pictures and for those closer than 2^-25 everywhere. ssim_valid is NAN below 11 pixels in either
- * axis.
+ * psnr is +INFINITY for equal pictures and for those closer than 2^-25 everywhere. ssim_valid is
+ * NAN below 11 pixels in either axis.
  *
  * With a mask, masked pixels are black in both pictures (splatfacto and gsplat multiply both by the
  * mask) and do not count: squared error and channel means are those of the other pixels, and SSIM
@@ -19,7 +20,8 @@
  * one that is empty within [5:-5, 5:-5]. A mask without a 0 gives the bits of NULL.
  *
  * Pointers, work, threads: as in knn.h; the work space does not grow with the picture.
- * KILN_E_INPUT: a side of 0 or above 2^20 pixels, a step other than 3 or 4, rows shorter than the width.
+ * KILN_E_INPUT: a side of 0 or above 2^20 pixels, a step other than 3 or 4, rows shorter than the
+ * width.
  */
 #ifndef KILN_KERNELS_METRICS_H
 #define KILN_KERNELS_METRICS_H
@@ -46,14 +48,15 @@ typedef struct {
     kiln_metrics *out;
 } kiln_metrics_args;
 
-typedef kiln_status kiln_metrics_fn(const kiln_exec *x, const kiln_metrics_args *a, void *work, size_t *work_bytes,
-                                    kiln_error *err);
+typedef kiln_status kiln_metrics_fn(const kiln_exec *x, const kiln_metrics_args *a, void *work,
+                                    size_t *work_bytes, kiln_error *err);
 
 /* Checks size, step and rows for both siblings. */
 kiln_status kiln_metrics_check(const kiln_metrics_args *a, kiln_error *err) KILN_MUST_CHECK;
 
 /* Returns the number of floats from the first of a picture to its last. */
-static inline uint64_t kiln_metrics_floats(uint32_t row, uint32_t step, uint32_t width, uint32_t height)
+static inline uint64_t kiln_metrics_floats(uint32_t row, uint32_t step, uint32_t width,
+                                           uint32_t height)
 {
     return height == 0 ? 0 : ((uint64_t)row * (height - 1) + width) * step;
 }

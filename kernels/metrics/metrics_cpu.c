@@ -1,9 +1,10 @@
 /* metrics_cpu -- SSIM and PSNR on the CPU: the definition.
  *
- * A picture is cut into pieces of one channel, 64 rows and 128 columns. A piece walks down its rows: each row is read
- * once, with 5 columns more on either side, into a ring of the last 11; as soon as the ring holds the rows around one, these
- * are filtered down the columns, then along the row, and the map is summed. So scratch is 14 KiB a thread however large the
- * picture is, and stays in the first-level cache. Sums are integers: neither pieces nor threads show in the result.
+ * A picture is cut into pieces of one channel, 64 rows and 128 columns. A piece walks down its
+ * rows: each row is read once, with 5 columns more on either side, into a ring of the last 11; as
+ * soon as the ring holds the rows around one, these are filtered down the columns, then along the
+ * row, and the map is summed. So scratch is 14 KiB a thread however large the picture is, and stays
+ * in the first-level cache. Sums are integers: neither pieces nor threads show in the result.
  */
 #include "kernels/metrics/metrics.h"
 
@@ -42,7 +43,8 @@ static void add_row(const kiln_metrics_piece *p, const float *a, const float *b,
 static int64_t ring_slot(int64_t y) { return (y + KILN_SSIM_TAPS) % KILN_SSIM_TAPS; }
 
 /* Of row y of the mask from x0 - 5 on, 0 where it leaves the pixel out. */
-static void leave_out(const kiln_metrics_args *a, const kiln_metrics_piece *p, int64_t y, float va[WIDE], float vb[WIDE])
+static void leave_out(const kiln_metrics_args *a, const kiln_metrics_piece *p, int64_t y,
+                      float va[WIDE], float vb[WIDE])
 {
     const uint8_t *mask = a->mask + (size_t)y * a->width;
     for (int64_t i = 0; i < WIDE; i++) {
@@ -81,7 +83,8 @@ typedef struct {
 static void filter_down(float ring[KILN_SSIM_TAPS][WIDE], int64_t y, filtered_row *restrict out)
 {
     const float *rows[KILN_SSIM_TAPS];
-    const float *const centre = ring[ring_slot(y / KILN_SSIM_RUN * KILN_SSIM_RUN + KILN_SSIM_CENTRE)];
+    const float *const centre =
+        ring[ring_slot(y / KILN_SSIM_RUN * KILN_SSIM_RUN + KILN_SSIM_CENTRE)];
     for (int k = 0; k < KILN_SSIM_TAPS; k++) rows[k] = ring[ring_slot(y - KILN_SSIM_RADIUS + k)];
 #pragma omp simd /* in the baseline build too, which is not vectorised of itself */
     for (int64_t i = 0; i < WIDE; i++) {
@@ -103,7 +106,8 @@ static void filter_along(const filtered_row *in, filtered_row *restrict out)
 {
     float centre[PIECE_COLUMNS];
     for (int64_t i = 0; i < PIECE_COLUMNS; i++)
-        centre[i] = in->mean[KILN_SSIM_RADIUS + i / KILN_SSIM_RUN * KILN_SSIM_RUN + KILN_SSIM_CENTRE];
+        centre[i] =
+            in->mean[KILN_SSIM_RADIUS + i / KILN_SSIM_RUN * KILN_SSIM_RUN + KILN_SSIM_CENTRE];
 #pragma omp simd
     for (int64_t i = 0; i < PIECE_COLUMNS; i++) {
         float sum = 0.0f, sum2 = 0.0f;
@@ -128,7 +132,8 @@ static void map_row(int64_t y, scratch *s)
     filter_down(s->difference, y, &down);
     filter_along(&down, &difference);
     for (int64_t i = 0; i < PIECE_COLUMNS; i++) {
-        const kiln_ssim_moments ms = {sum.mean[i], sum.var[i]}, md = {difference.mean[i], difference.var[i]};
+        const kiln_ssim_moments ms = {sum.mean[i], sum.var[i]},
+                                md = {difference.mean[i], difference.var[i]};
         s->map[i] = kiln_fixed((double)kiln_ssim_short(ms, md));
     }
 }
@@ -145,7 +150,8 @@ static void sum_map(const kiln_metrics_args *a, const kiln_metrics_piece *p, int
         valid += x >= KILN_SSIM_RADIUS && x < (int64_t)a->width - KILN_SSIM_RADIUS ? v : 0;
     }
     s->totals[KILN_METRICS_SAME] += same;
-    if (y >= KILN_SSIM_RADIUS && y < (int64_t)a->height - KILN_SSIM_RADIUS) s->totals[KILN_METRICS_VALID] += valid;
+    if (y >= KILN_SSIM_RADIUS && y < (int64_t)a->height - KILN_SSIM_RADIUS)
+        s->totals[KILN_METRICS_VALID] += valid;
 }
 
 static void do_piece(const kiln_metrics_args *a, const kiln_metrics_piece *p, scratch *s)
@@ -175,7 +181,8 @@ static kiln_metrics_pixels count_pixels(const kiln_exec *x, const kiln_metrics_a
 }
 
 /* kiln_metrics_cpu, kiln_metrics_cpu_avx2 */
-kiln_status KILN_CPU(metrics)(const kiln_exec *x, const kiln_metrics_args *a, void *work, size_t *work_bytes, kiln_error *err)
+kiln_status KILN_CPU(metrics)(const kiln_exec *x, const kiln_metrics_args *a, void *work,
+                              size_t *work_bytes, kiln_error *err)
 {
     kiln_carve c = {.base = work};
     scratch *all = kiln_take(&c, x->threads, sizeof *all);
@@ -184,7 +191,9 @@ kiln_status KILN_CPU(metrics)(const kiln_exec *x, const kiln_metrics_args *a, vo
         return KILN_OK;
     }
     if (*work_bytes < c.used)
-        return kiln_fail(err, KILN_E_CAP, "metrics needs %zu bytes of work space, but was given %zu", c.used, *work_bytes);
+        return kiln_fail(err, KILN_E_CAP,
+                         "metrics needs %zu bytes of work space, but was given %zu", c.used,
+                         *work_bytes);
     KILN_TRY(kiln_metrics_check(a, err));
 
     for (unsigned t = 0; t < x->threads; t++) memset(all[t].totals, 0, sizeof all[t].totals);

@@ -10,8 +10,8 @@ namespace
 
 enum { LANES = 32, TOTALS = KILN_METRICS_TOTALS, COUNTERS = 256, COUNTER_THREADS = 256 };
 
-/* Of 128 bits: the value is low + 2^32 high. A thread's sum adds less than 2^32 to low and 2^28 to high, and there are at
- * most 2^30 of those. */
+/* Of 128 bits: the value is low + 2^32 high. A thread's sum adds less than 2^32 to low and 2^28 to
+ * high, and there are at most 2^30 of those. */
 struct total {
     uint64_t low, high;
 };
@@ -31,7 +31,8 @@ __device__ void add_value(total *to, int64_t v)
 __device__ total warp_sum(total t)
 {
     for (int step = LANES / 2; step > 0; step /= 2)
-        add_total(&t, {__shfl_down_sync(0xffffffffu, t.low, step), __shfl_down_sync(0xffffffffu, t.high, step)});
+        add_total(&t, {__shfl_down_sync(0xffffffffu, t.low, step),
+                       __shfl_down_sync(0xffffffffu, t.high, step)});
     return t;
 }
 
@@ -71,7 +72,8 @@ __global__ void __launch_bounds__(COUNTER_THREADS)
 }
 
 /* Of all counters; counts NULL: there is no mask. */
-__device__ kiln_metrics_pixels pixels_of(uint32_t width, uint32_t height, const kiln_metrics_pixels *counts)
+__device__ kiln_metrics_pixels pixels_of(uint32_t width, uint32_t height,
+                                         const kiln_metrics_pixels *counts)
 {
     if (!counts) return kiln_metrics_all_pixels(width, height);
     kiln_metrics_pixels sum = {0, 0};
@@ -83,17 +85,20 @@ __device__ kiln_metrics_pixels pixels_of(uint32_t width, uint32_t height, const 
 }
 
 /* A warp adds up one of the totals of all blocks and makes its mean. */
-__global__ void __launch_bounds__(TOTALS *LANES) make_means(uint32_t width, uint32_t height, unsigned blocks, const total *totals,
-                                                            const kiln_metrics_pixels *counts, kiln_metrics *out)
+__global__ void __launch_bounds__(TOTALS *LANES)
+    make_means(uint32_t width, uint32_t height, unsigned blocks, const total *totals,
+               const kiln_metrics_pixels *counts, kiln_metrics *out)
 {
     __shared__ double means[TOTALS];
     const unsigned which = threadIdx.x / LANES;
     total sum = {};
     kiln::launch_before_is_done();
-    for (unsigned b = threadIdx.x % LANES; b < blocks; b += LANES) add_total(&sum, totals[b * TOTALS + which]);
+    for (unsigned b = threadIdx.x % LANES; b < blocks; b += LANES)
+        add_total(&sum, totals[b * TOTALS + which]);
     sum = warp_sum(sum);
     if (threadIdx.x % LANES == 0)
-        means[which] = kiln_fixed_mean(value_of_total(sum), kiln_metrics_values(pixels_of(width, height, counts), which));
+        means[which] = kiln_fixed_mean(
+            value_of_total(sum), kiln_metrics_values(pixels_of(width, height, counts), which));
     __syncthreads();
     if (threadIdx.x == 0) *out = kiln_metrics_of_means(means);
 }

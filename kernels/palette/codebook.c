@@ -1,4 +1,5 @@
-/* codebook -- see codebook.h: splits, the exact dynamic program over groups of bins, then Lloyd's passes over the bins.
+/* codebook -- see codebook.h: splits, the exact dynamic program over groups of bins, then Lloyd's
+ * passes over the bins.
  *
  * The values of a bin have one sign and one exponent, so their mean follows from the mean of their
  * keys' low bits. All sums are taken from the lowest bin up. The first cell is everything; the cell
@@ -28,7 +29,8 @@ enum {
     LARGE_BINS = SMALL_BINS + ((LOW_END - SMALL_END) >> LOW), /* the first of them */
     HALF = KILN_CODEBOOK_BINS / 2,                            /* the bin of 0 */
 };
-_Static_assert(LARGE_BINS + ((0x7f800000 - LOW_END) >> LARGE_LOW) <= HALF, "there is a bin for each finite value");
+_Static_assert(LARGE_BINS + ((0x7f800000 - LOW_END) >> LARGE_LOW) <= HALF,
+               "there is a bin for each finite value");
 
 enum { LLOYD_PASSES = 256, CUTS = 16, GROUPS_MAX = KILN_CODEBOOK_VALUES * CUTS };
 
@@ -67,8 +69,9 @@ static double value_at(uint32_t bin, double low)
     if (of_sign < SMALL_BINS) {
         size = ((double)(of_sign << SMALL_LOW) + low) * 0x1p-38;
     } else {
-        const uint32_t bits =
-            of_sign < LARGE_BINS ? SMALL_END + ((of_sign - SMALL_BINS) << LOW) : LOW_END + ((of_sign - LARGE_BINS) << LARGE_LOW);
+        const uint32_t bits = of_sign < LARGE_BINS
+                                  ? SMALL_END + ((of_sign - SMALL_BINS) << LOW)
+                                  : LOW_END + ((of_sign - LARGE_BINS) << LARGE_LOW);
         const double first = (double)float_of(bits);
         size = first + ((double)float_of(bits + 1) - first) * low;
     }
@@ -103,11 +106,13 @@ void kiln_codebook_add(kiln_codebook_counts *c, const float *values, uint64_t n)
     c->n += n;
 }
 
-void kiln_codebook_merge_values(kiln_codebook_counts *to, uint64_t n, uint32_t n_values, const uint32_t keys[KILN_CODEBOOK_VALUES])
+void kiln_codebook_merge_values(kiln_codebook_counts *to, uint64_t n, uint32_t n_values,
+                                const uint32_t keys[KILN_CODEBOOK_VALUES])
 {
     to->n += n;
     if (n_values > KILN_CODEBOOK_VALUES) to->n_values = KILN_CODEBOOK_VALUES + 1;
-    for (uint32_t i = 0; i < n_values && n_values <= KILN_CODEBOOK_VALUES; i++) remember_key(to, keys[i]);
+    for (uint32_t i = 0; i < n_values && n_values <= KILN_CODEBOOK_VALUES; i++)
+        remember_key(to, keys[i]);
 }
 
 void kiln_codebook_merge(kiln_codebook_counts *to, const kiln_codebook_counts *from)
@@ -119,7 +124,7 @@ void kiln_codebook_merge(kiln_codebook_counts *to, const kiln_codebook_counts *f
     kiln_codebook_merge_values(to, from->n, from->n_values, from->keys);
 }
 
-/* ---- the codebook -------------------------------------------------------------------------------------------------------- */
+/* ---- the codebook ---------------------------------------------------------------------------- */
 
 /* What is counted, without what is empty: ascending. */
 typedef struct {
@@ -132,8 +137,8 @@ typedef struct {
     double mean, error;
 } cell;
 
-/* What the dynamic program needs: sums over the groups before each, the least error of the first groups in one run less and in as
- * many runs, and where the last run begins. */
+/* What the dynamic program needs: sums over the groups before each, the least error of the first
+ * groups in one run less and in as many runs, and where the last run begins. */
 typedef struct {
     double counts[GROUPS_MAX + 1], sums[GROUPS_MAX + 1], squares[GROUPS_MAX + 1];
     double values[GROUPS_MAX], group_counts[GROUPS_MAX];
@@ -181,7 +186,8 @@ static void even_out(points *p)
     const double low = p->values[0], wide = p->values[p->n - 1] - low;
     for (int pass = 0; pass < 2; pass++)
         for (uint32_t i = 0; i < p->n; i++) {
-            const uint32_t part = wide > 0 ? (uint32_t)((p->values[i] - low) / wide * (PARTS - 1)) : 0;
+            const uint32_t part =
+                wide > 0 ? (uint32_t)((p->values[i] - low) / wide * (PARTS - 1)) : 0;
             if (pass == 0)
                 sums[part] += p->counts[i];
             else
@@ -198,7 +204,8 @@ static cell cell_of(const points *p, uint32_t begin, uint32_t end)
         sum += p->counts[i] * p->values[i];
     }
     c.mean = sum / count;
-    for (uint32_t i = begin; i < end; i++) c.error += p->counts[i] * ((p->values[i] - c.mean) * (p->values[i] - c.mean));
+    for (uint32_t i = begin; i < end; i++)
+        c.error += p->counts[i] * ((p->values[i] - c.mean) * (p->values[i] - c.mean));
     return c;
 }
 
@@ -235,7 +242,9 @@ static void make_groups(const points *p, const cell *cells, uint32_t n, program 
         uint32_t i = cells[k].begin;
         for (int part = 1; part <= CUTS && i < cells[k].end; part++) {
             double count = 0, sum = 0;
-            for (; i < cells[k].end && (part == CUTS || p->values[i] - first <= width * part / CUTS); i++) {
+            for (;
+                 i < cells[k].end && (part == CUTS || p->values[i] - first <= width * part / CUTS);
+                 i++) {
                 count += p->counts[i];
                 sum += p->counts[i] * p->values[i];
             }
@@ -260,8 +269,10 @@ static inline double run_error(const program *g, uint32_t begin, uint32_t end)
     return g->squares[end] - g->squares[begin] - sum * sum / (g->counts[end] - g->counts[begin]);
 }
 
-/* The best begin of the last of k + 1 runs, for the groups before each end of [lo, hi]; it is in [from, to]. */
-static void solve_layer(program *g, uint32_t k, uint32_t lo, uint32_t hi, uint32_t from, uint32_t to)
+/* The best begin of the last of k + 1 runs, for the groups before each end of [lo, hi]; it is in
+ * [from, to]. */
+static void solve_layer(program *g, uint32_t k, uint32_t lo, uint32_t hi, uint32_t from,
+                        uint32_t to)
 {
     if (lo > hi) return;
     const uint32_t end = lo + (hi - lo) / 2;
@@ -330,7 +341,8 @@ static double error_of(const points *p, uint32_t n, const double *means)
 }
 
 /* Both starts end in passes; returns how many means there are, the better ones. */
-static uint32_t make_means(const kiln_codebook_counts *c, kiln_codebook_aim aim, void *work, double means[KILN_CODEBOOK_VALUES])
+static uint32_t make_means(const kiln_codebook_counts *c, kiln_codebook_aim aim, void *work,
+                           double means[KILN_CODEBOOK_VALUES])
 {
     kiln_carve carve = {work, 0};
     codebook_work r = lay_work(&carve);
@@ -352,7 +364,8 @@ static uint32_t make_means(const kiln_codebook_counts *c, kiln_codebook_aim aim,
     return n;
 }
 
-void kiln_codebook_make(const kiln_codebook_counts *c, kiln_codebook_aim aim, void *work, float codebook[KILN_CODEBOOK_VALUES])
+void kiln_codebook_make(const kiln_codebook_counts *c, kiln_codebook_aim aim, void *work,
+                        float codebook[KILN_CODEBOOK_VALUES])
 {
     uint32_t n = 0;
     if (c->n == 0) {
@@ -369,29 +382,38 @@ void kiln_codebook_make(const kiln_codebook_counts *c, kiln_codebook_aim aim, vo
     for (uint32_t k = n; k < KILN_CODEBOOK_VALUES; k++) codebook[k] = codebook[n - 1];
 }
 
-/* ---- using it ------------------------------------------------------------------------------------------------------------ */
+/* ---- using it -------------------------------------------------------------------------------- */
 
-void kiln_codebook_codes(const float codebook[KILN_CODEBOOK_VALUES], const float *values, uint64_t n, uint8_t *codes)
+void kiln_codebook_codes(const float codebook[KILN_CODEBOOK_VALUES], const float *values,
+                         uint64_t n, uint8_t *codes)
 {
-    double borders[KILN_CODEBOOK_VALUES]; /* a value above borders[k] is nearer to k + 1 than to k */
-    for (unsigned k = 0; k + 1 < KILN_CODEBOOK_VALUES; k++) borders[k] = ((double)codebook[k] + (double)codebook[k + 1]) / 2;
+    /* a value above borders[k] is nearer to k + 1 than to k */
+    double borders[KILN_CODEBOOK_VALUES];
+    for (unsigned k = 0; k + 1 < KILN_CODEBOOK_VALUES; k++)
+        borders[k] = ((double)codebook[k] + (double)codebook[k + 1]) / 2;
     borders[KILN_CODEBOOK_VALUES - 1] = (double)INFINITY;
     for (uint64_t i = 0; i < n; i++) {
         const double v = (double)values[i];
         unsigned below = 0; /* borders below v */
-        for (unsigned step = KILN_CODEBOOK_VALUES / 2; step > 0; step /= 2) below += borders[below + step - 1] < v ? step : 0;
+        for (unsigned step = KILN_CODEBOOK_VALUES / 2; step > 0; step /= 2)
+            below += borders[below + step - 1] < v ? step : 0;
         codes[i] = (uint8_t)below;
     }
 }
 
-void kiln_codebook_levels(const float codebook[KILN_CODEBOOK_VALUES], int16_t levels[KILN_CODEBOOK_VALUES])
+void kiln_codebook_levels(const float codebook[KILN_CODEBOOK_VALUES],
+                          int16_t levels[KILN_CODEBOOK_VALUES])
 {
-    const double low = -(double)codebook[0], high = (double)codebook[KILN_CODEBOOK_VALUES - 1], most = low > high ? low : high;
+    const double low = -(double)codebook[0], high = (double)codebook[KILN_CODEBOOK_VALUES - 1],
+                 most = low > high ? low : high;
     for (unsigned k = 0; k < KILN_CODEBOOK_VALUES; k++) {
-        const double v = most > 0 ? floor((double)codebook[k] / most * KILN_PALETTE_LIMIT + 0.5) : 0;
+        const double v =
+            most > 0 ? floor((double)codebook[k] / most * KILN_PALETTE_LIMIT + 0.5) : 0;
         levels[k] = (int16_t)v;
-        if (k > 0 && codebook[k] > codebook[k - 1] && levels[k] <= levels[k - 1]) levels[k] = (int16_t)(levels[k - 1] + 1);
-        if (k > 0 && levels[k] < levels[k - 1]) levels[k] = levels[k - 1]; /* equal to one that was moved */
+        if (k > 0 && codebook[k] > codebook[k - 1] && levels[k] <= levels[k - 1])
+            levels[k] = (int16_t)(levels[k - 1] + 1);
+        /* equal to one that was moved */
+        if (k > 0 && levels[k] < levels[k - 1]) levels[k] = levels[k - 1];
     }
     int16_t most_level = KILN_PALETTE_LIMIT;
     for (unsigned k = KILN_CODEBOOK_VALUES; k-- > 0;) {

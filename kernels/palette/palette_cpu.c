@@ -25,7 +25,8 @@ static uint64_t find_beyond(const int16_t *rows, uint64_t n, uint32_t d)
         }
         if (most <= KILN_PALETTE_LIMIT && least >= -KILN_PALETTE_LIMIT) continue;
         for (uint64_t i = 0; i < count; i++)
-            if (rows[first + i] > KILN_PALETTE_LIMIT || rows[first + i] < -KILN_PALETTE_LIMIT) return (first + i) / d;
+            if (rows[first + i] > KILN_PALETTE_LIMIT || rows[first + i] < -KILN_PALETTE_LIMIT)
+                return (first + i) / d;
     }
     return n;
 }
@@ -33,22 +34,26 @@ static uint64_t find_beyond(const int16_t *rows, uint64_t n, uint32_t d)
 static kiln_status refuse_rows(const int16_t *rows, uint64_t n, uint32_t d, kiln_error *err)
 {
     const uint64_t row = find_beyond(rows, n, d);
-    return row == n ? KILN_OK : kiln_violation_fail(KILN_VIOLATION(KILN_VIOLATION_PALETTE_ROW, row), err);
+    return row == n ? KILN_OK
+                    : kiln_violation_fail(KILN_VIOLATION(KILN_VIOLATION_PALETTE_ROW, row), err);
 }
 
 static kiln_status refuse_entries(const int16_t *centroids, uint32_t p, uint32_t d, kiln_error *err)
 {
     const uint64_t entry = find_beyond(centroids, p, d);
-    return entry == p ? KILN_OK : kiln_violation_fail(KILN_VIOLATION(KILN_VIOLATION_PALETTE_ENTRY, entry), err);
+    return entry == p
+               ? KILN_OK
+               : kiln_violation_fail(KILN_VIOLATION(KILN_VIOLATION_PALETTE_ENTRY, entry), err);
 }
 
 static kiln_status check_palette_work(const char *op, size_t need, size_t given, kiln_error *err)
 {
     if (given >= need) return KILN_OK;
-    return kiln_fail(err, KILN_E_CAP, "%s needs %zu bytes of work space, but was given %zu", op, need, given);
+    return kiln_fail(err, KILN_E_CAP, "%s needs %zu bytes of work space, but was given %zu", op,
+                     need, given);
 }
 
-/* ---- palette_train ------------------------------------------------------------------------------------------------------- */
+/* ---- palette_train --------------------------------------------------------------------------- */
 
 typedef struct {
     const kiln_palette_train_args *a;
@@ -84,10 +89,13 @@ static training lay_training(const kiln_palette_train_args *a, unsigned threads,
     return t;
 }
 
-static const int16_t *training_row(const training *t, uint32_t row) { return t->a->rows + (uint64_t)row * t->a->d; }
+static const int16_t *training_row(const training *t, uint32_t row)
+{
+    return t->a->rows + (uint64_t)row * t->a->d;
+}
 
-/* The first p different rows by hash become the entries: rows as if drawn at random, each value once. Returns how many there are of
- * those and of all that come behind, p + 1 at most. */
+/* The first p different rows by hash become the entries: rows as if drawn at random, each value
+ * once. Returns how many there are of those and of all that come behind, p + 1 at most. */
 static uint64_t choose_entries(training *t)
 {
     const kiln_palette_train_args *a = t->a;
@@ -101,7 +109,8 @@ static uint64_t choose_entries(training *t)
     kiln_sort_pairs(a->n, t->hashes, t->order, t->threads, t->sort_work);
     for (uint64_t i = 0; i < a->n && n <= a->p; i++) {
         const int16_t *row = training_row(t, t->order[i]);
-        if (i > 0 && t->hashes[i] == t->hashes[i - 1] && kiln_palette_rows_equal(row, training_row(t, t->order[i - 1]), a->d))
+        if (i > 0 && t->hashes[i] == t->hashes[i - 1] &&
+            kiln_palette_rows_equal(row, training_row(t, t->order[i - 1]), a->d))
             continue;
         if (n < a->p) memcpy(a->centroids + n * a->d, row, a->d * sizeof *row);
         n++;
@@ -116,7 +125,8 @@ static void sort_by_label(training *t)
     uint32_t sum = 0;
     memset(t->starts, 0, ((uint64_t)a->p + 1) * sizeof *t->starts);
     for (uint64_t i = 0; i < a->n; i++) t->starts[t->labels[i]]++;
-    for (uint32_t e = 0; e <= a->p; e++) t->starts[e] = sum += e < a->p ? t->starts[e] : 0; /* the end of each */
+    /* the end of each */
+    for (uint32_t e = 0; e <= a->p; e++) t->starts[e] = sum += e < a->p ? t->starts[e] : 0;
     for (uint64_t i = a->n; i-- > 0;) t->order[--t->starts[t->labels[i]]] = (uint32_t)i;
 }
 
@@ -142,7 +152,8 @@ static void move_entry(training *t, uint32_t entry)
     t->worst[entry] = entry;
 }
 
-/* The first entry without rows becomes the farthest row of the entry with the largest error, the second that of the second. */
+/* The first entry without rows becomes the farthest row of the entry with the largest error, the
+ * second that of the second. */
 static void fill_empty(training *t)
 {
     const kiln_palette_train_args *a = t->a;
@@ -155,7 +166,8 @@ static void fill_empty(training *t)
         if (t->starts[e] != t->starts[e + 1]) continue;
         const uint32_t from = t->worst[n_empty++];
         if (t->starts[from] == t->starts[from + 1]) continue; /* no others are left */
-        memcpy(a->centroids + (uint64_t)e * a->d, training_row(t, kiln_palette_far_row(t->far[from])), a->d * sizeof *a->centroids);
+        memcpy(a->centroids + (uint64_t)e * a->d,
+               training_row(t, kiln_palette_far_row(t->far[from])), a->d * sizeof *a->centroids);
     }
 }
 
@@ -166,7 +178,8 @@ static void train(training *t)
     for (unsigned pass = 0; pass < KILN_PALETTE_PASSES; pass++) {
         KILN_CPU(palette_make_index)(&t->search, a->centroids, t->index);
         KILN_CPU(palette_load_index)(&t->search, a->centroids, t->index);
-        KILN_CPU(palette_search_rows)(&t->search, a->rows, a->n, KILN_PALETTE_TRAIN_PROBES, t->labels, t->distances);
+        KILN_CPU(palette_search_rows)
+        (&t->search, a->rows, a->n, KILN_PALETTE_TRAIN_PROBES, t->labels, t->distances);
         sort_by_label(t);
 #pragma omp parallel for num_threads(threads) schedule(dynamic, 64)
         for (uint32_t e = 0; e < a->p; e++) move_entry(t, e);
@@ -175,8 +188,8 @@ static void train(training *t)
 }
 
 /* kiln_palette_train_cpu, kiln_palette_train_cpu_avx2 */
-kiln_status KILN_CPU(palette_train)(const kiln_exec *x, const kiln_palette_train_args *a, void *work, size_t *work_bytes,
-                                    kiln_error *err)
+kiln_status KILN_CPU(palette_train)(const kiln_exec *x, const kiln_palette_train_args *a,
+                                    void *work, size_t *work_bytes, kiln_error *err)
 {
     kiln_carve c = {work, 0};
     KILN_TRY(kiln_palette_check("palette_train", a->n, KILN_PALETTE_ROWS_MAX, a->d, a->p, err));
@@ -194,11 +207,11 @@ kiln_status KILN_CPU(palette_train)(const kiln_exec *x, const kiln_palette_train
     return KILN_OK;
 }
 
-/* ---- palette_index ------------------------------------------------------------------------------------------------------- */
+/* ---- palette_index --------------------------------------------------------------------------- */
 
 /* kiln_palette_index_cpu, kiln_palette_index_cpu_avx2 */
-kiln_status KILN_CPU(palette_index)(const kiln_exec *x, const kiln_palette_index_args *a, void *work, size_t *work_bytes,
-                                    kiln_error *err)
+kiln_status KILN_CPU(palette_index)(const kiln_exec *x, const kiln_palette_index_args *a,
+                                    void *work, size_t *work_bytes, kiln_error *err)
 {
     kiln_carve c = {work, 0};
     KILN_TRY(kiln_palette_check("palette_index", 0, 0, a->d, a->p, err));
@@ -213,9 +226,10 @@ kiln_status KILN_CPU(palette_index)(const kiln_exec *x, const kiln_palette_index
     return KILN_OK;
 }
 
-/* ---- palette_assign ------------------------------------------------------------------------------------------------------ */
+/* ---- palette_assign -------------------------------------------------------------------------- */
 
-/* The index comes from elsewhere: its starts ascend to p, its order names entries; else the place of the first that does not. */
+/* The index comes from elsewhere: its starts ascend to p, its order names entries; else the place
+ * of the first that does not. */
 static kiln_status refuse_index(const kiln_palette_assign_args *a, kiln_error *err)
 {
     const kiln_palette_places at = kiln_palette_places_of(a->p, a->d);
@@ -226,8 +240,8 @@ static kiln_status refuse_index(const kiln_palette_assign_args *a, kiln_error *e
 }
 
 /* kiln_palette_assign_cpu, kiln_palette_assign_cpu_avx2 */
-kiln_status KILN_CPU(palette_assign)(const kiln_exec *x, const kiln_palette_assign_args *a, void *work, size_t *work_bytes,
-                                     kiln_error *err)
+kiln_status KILN_CPU(palette_assign)(const kiln_exec *x, const kiln_palette_assign_args *a,
+                                     void *work, size_t *work_bytes, kiln_error *err)
 {
     kiln_carve c = {work, 0};
     KILN_TRY(kiln_palette_check("palette_assign", a->n, UINT32_MAX - 1, a->d, a->p, err));

@@ -1,5 +1,6 @@
-/* palette on CUDA. Whether there is anything to train is known on the device alone, by the number of different rows: where they fit
- * into the palette, the kernels of training do nothing. Sums are integers, added by atomics. */
+/* palette on CUDA. Whether there is anything to train is known on the device alone, by the number
+ * of different rows: where they fit into the palette, the kernels of training do nothing. Sums are
+ * integers, added by atomics. */
 #include "kernels/palette/palette.h"
 
 #include "kernels/palette/palette_search_cuda.cuh"
@@ -10,27 +11,32 @@ namespace
 {
 
 /* Leaves the first row with a value beyond the limit. */
-__global__ void __launch_bounds__(BLOCK) check_values(const int16_t *rows, uint64_t n, uint32_t d, unsigned id, uint64_t *violation)
+__global__ void __launch_bounds__(BLOCK)
+    check_values(const int16_t *rows, uint64_t n, uint32_t d, unsigned id, uint64_t *violation)
 {
     for (uint64_t i = kiln::thread_index(); i < n * d; i += kiln::thread_count())
         if (rows[i] > KILN_PALETTE_LIMIT || rows[i] < -KILN_PALETTE_LIMIT)
             kiln::leave_violation(violation, KILN_VIOLATION(id, i / d));
 }
 
-__global__ void __launch_bounds__(BLOCK) check_index(const uint32_t *index, kiln_palette_places at, uint32_t p, uint64_t *violation)
+__global__ void __launch_bounds__(BLOCK)
+    check_index(const uint32_t *index, kiln_palette_places at, uint32_t p, uint64_t *violation)
 {
     for (uint64_t i = kiln::thread_index(); i < at.words; i += kiln::thread_count())
         if (!kiln_palette_index_word_is_good(index, &at, p, i))
             kiln::leave_violation(violation, KILN_VIOLATION(KILN_VIOLATION_PALETTE_INDEX, i));
 }
 
-kiln_status refuse_values(const kiln_exec *x, const int16_t *rows, uint64_t n, uint32_t d, kiln_violation_id id, kiln_error *err)
+kiln_status refuse_values(const kiln_exec *x, const int16_t *rows, uint64_t n, uint32_t d,
+                          kiln_violation_id id, kiln_error *err)
 {
-    if (n > 0) LAUNCH(check_values, kiln::blocks_for(n * d, BLOCK), BLOCK, 0, rows, n, d, static_cast<unsigned>(id), x->violation);
+    if (n > 0)
+        LAUNCH(check_values, kiln::blocks_for(n * d, BLOCK), BLOCK, 0, rows, n, d,
+               static_cast<unsigned>(id), x->violation);
     return KILN_OK;
 }
 
-/* ---- palette_train ------------------------------------------------------------------------------------------------------- */
+/* ---- palette_train --------------------------------------------------------------------------- */
 
 struct training {
     kiln_palette_train_args a;
@@ -50,12 +56,14 @@ struct training {
     size_t temp_bytes;
 };
 
-cudaError_t scan(void *temp, size_t *temp_bytes, const uint32_t *in, uint32_t *out, uint64_t n, cudaStream_t stream)
+cudaError_t scan(void *temp, size_t *temp_bytes, const uint32_t *in, uint32_t *out, uint64_t n,
+                 cudaStream_t stream)
 {
     return CUB_NS_QUALIFIER::DeviceScan::ExclusiveSum(temp, *temp_bytes, in, out, n, stream);
 }
 
-cudaError_t take_training(training *t, kiln_carve *c, const kiln_palette_train_args *a, cudaStream_t stream)
+cudaError_t take_training(training *t, kiln_carve *c, const kiln_palette_train_args *a,
+                          cudaStream_t stream)
 {
     const uint64_t n = a->n, p = a->p, most = n > p ? n : p;
     *t = {};
@@ -89,7 +97,8 @@ cudaError_t take_training(training *t, kiln_carve *c, const kiln_palette_train_a
     return failed;
 }
 
-__global__ void __launch_bounds__(BLOCK) hash_rows(kiln_palette_train_args a, uint64_t *hashes, uint32_t *order)
+__global__ void __launch_bounds__(BLOCK)
+    hash_rows(kiln_palette_train_args a, uint64_t *hashes, uint32_t *order)
 {
     for (uint64_t i = kiln::thread_index(); i < a.n; i += kiln::thread_count()) {
         hashes[i] = kiln_palette_hash(a.rows + i * a.d, a.d, a.seed);
@@ -97,20 +106,23 @@ __global__ void __launch_bounds__(BLOCK) hash_rows(kiln_palette_train_args a, ui
     }
 }
 
-__global__ void __launch_bounds__(BLOCK)
-    find_new(kiln_palette_train_args a, const uint64_t *hashes, const uint32_t *order, uint32_t *is_new)
+__global__ void __launch_bounds__(BLOCK) find_new(kiln_palette_train_args a, const uint64_t *hashes,
+                                                  const uint32_t *order, uint32_t *is_new)
 {
     for (uint64_t i = kiln::thread_index(); i < a.n; i += kiln::thread_count())
         is_new[i] = i == 0 || hashes[i] != hashes[i - 1] ||
-                    !kiln_palette_rows_equal(a.rows + uint64_t(order[i]) * a.d, a.rows + uint64_t(order[i - 1]) * a.d, a.d);
+                    !kiln_palette_rows_equal(a.rows + uint64_t(order[i]) * a.d,
+                                             a.rows + uint64_t(order[i - 1]) * a.d, a.d);
 }
 
 __global__ void __launch_bounds__(BLOCK)
-    take_new(kiln_palette_train_args a, const uint32_t *order, const uint32_t *is_new, const uint32_t *rank, uint64_t *different)
+    take_new(kiln_palette_train_args a, const uint32_t *order, const uint32_t *is_new,
+             const uint32_t *rank, uint64_t *different)
 {
     for (uint64_t i = kiln::thread_index(); i < a.n; i += kiln::thread_count()) {
         if (is_new[i] && rank[i] < a.p)
-            for (uint32_t k = 0; k < a.d; k++) a.centroids[uint64_t(rank[i]) * a.d + k] = a.rows[uint64_t(order[i]) * a.d + k];
+            for (uint32_t k = 0; k < a.d; k++)
+                a.centroids[uint64_t(rank[i]) * a.d + k] = a.rows[uint64_t(order[i]) * a.d + k];
         if (i + 1 < a.n) continue;
         *different = uint64_t(rank[i]) + is_new[i];
         *a.n_entries = min(*different, uint64_t(a.p));
@@ -127,16 +139,19 @@ __global__ void __launch_bounds__(BLOCK) add_rows(training t)
         atomicAdd(&t.counts[entry], 1u);
         kiln::add64(&t.errors[entry], t.distances[row]);
         atomicMax(reinterpret_cast<unsigned long long *>(&t.far[entry]),
-                  static_cast<unsigned long long>(kiln_palette_far(t.distances[row], static_cast<uint32_t>(row))));
+                  static_cast<unsigned long long>(
+                      kiln_palette_far(t.distances[row], static_cast<uint32_t>(row))));
     }
 }
 
 __global__ void __launch_bounds__(BLOCK) move_entries(training t)
 {
     const bool trains = *t.different > t.a.p;
-    for (uint64_t i = kiln::thread_index(); i < uint64_t(t.a.p) * t.a.d; i += kiln::thread_count()) {
+    for (uint64_t i = kiln::thread_index(); i < uint64_t(t.a.p) * t.a.d;
+         i += kiln::thread_count()) {
         const uint64_t entry = i / t.a.d;
-        if (trains && t.counts[entry] > 0) t.a.centroids[i] = kiln_palette_mean(t.sums[i], t.counts[entry]);
+        if (trains && t.counts[entry] > 0)
+            t.a.centroids[i] = kiln_palette_mean(t.sums[i], t.counts[entry]);
         if (i % t.a.d > 0) continue;
         t.by_error.keys[0][entry] = kiln_palette_error_key(t.errors[entry]);
         t.by_error.values[0][entry] = static_cast<uint32_t>(entry);
@@ -174,8 +189,8 @@ kiln_status run_pass(const kiln_exec *x, training *t, kiln_error *err)
     const kiln_palette_train_args &a = t->a;
     KILN_TRY(make_index(x, t->s, &t->making, a.centroids, t->index, err));
     KILN_TRY(load_index(x, t->s, a.centroids, t->index, err));
-    LAUNCH(search_rows, kiln::blocks_for(a.n, ROWS), BLOCK, 0, t->s, a.rows, a.n, KILN_PALETTE_TRAIN_PROBES, t->different,
-           t->labels, t->distances);
+    LAUNCH(search_rows, kiln::blocks_for(a.n, ROWS), BLOCK, 0, t->s, a.rows, a.n,
+           KILN_PALETTE_TRAIN_PROBES, t->different, t->labels, t->distances);
     CUDA_RUN(cudaMemsetAsync(t->sums, 0, uint64_t(a.p) * a.d * sizeof *t->sums, x->stream));
     CUDA_RUN(cudaMemsetAsync(t->counts, 0, a.p * sizeof *t->counts, x->stream));
     CUDA_RUN(cudaMemsetAsync(t->errors, 0, a.p * sizeof *t->errors, x->stream));
@@ -191,8 +206,8 @@ kiln_status run_pass(const kiln_exec *x, training *t, kiln_error *err)
 
 } // namespace
 
-extern "C" kiln_status kiln_palette_train_cuda(const kiln_exec *x, const kiln_palette_train_args *a, void *work, size_t *work_bytes,
-                                               kiln_error *err)
+extern "C" kiln_status kiln_palette_train_cuda(const kiln_exec *x, const kiln_palette_train_args *a,
+                                               void *work, size_t *work_bytes, kiln_error *err)
 {
     const kiln::entry entry(x, "palette_train");
     CUDA_ENTER(entry.guard);
@@ -205,19 +220,21 @@ extern "C" kiln_status kiln_palette_train_cuda(const kiln_exec *x, const kiln_pa
         return KILN_OK;
     }
     KILN_TRY(kiln::check_work("palette_train", c.used, *work_bytes, err));
-    CUDA_RUN(cudaMemsetAsync(a->centroids, 0, uint64_t(a->p) * a->d * sizeof *a->centroids, x->stream));
+    CUDA_RUN(
+        cudaMemsetAsync(a->centroids, 0, uint64_t(a->p) * a->d * sizeof *a->centroids, x->stream));
     CUDA_RUN(cudaMemsetAsync(a->n_entries, 0, sizeof *a->n_entries, x->stream));
     if (a->n == 0) return KILN_OK;
     KILN_TRY(refuse_values(x, a->rows, a->n, a->d, KILN_VIOLATION_PALETTE_ROW, err));
     KILN_TRY(choose_entries(x, &t, err));
-    for (unsigned pass = 0; pass < KILN_PALETTE_PASSES && a->n > a->p; pass++) KILN_TRY(run_pass(x, &t, err));
+    for (unsigned pass = 0; pass < KILN_PALETTE_PASSES && a->n > a->p; pass++)
+        KILN_TRY(run_pass(x, &t, err));
     return KILN_OK;
 }
 
-/* ---- palette_index ------------------------------------------------------------------------------------------------------- */
+/* ---- palette_index --------------------------------------------------------------------------- */
 
-extern "C" kiln_status kiln_palette_index_cuda(const kiln_exec *x, const kiln_palette_index_args *a, void *work, size_t *work_bytes,
-                                               kiln_error *err)
+extern "C" kiln_status kiln_palette_index_cuda(const kiln_exec *x, const kiln_palette_index_args *a,
+                                               void *work, size_t *work_bytes, kiln_error *err)
 {
     const kiln::entry entry(x, "palette_index");
     CUDA_ENTER(entry.guard);
@@ -235,9 +252,10 @@ extern "C" kiln_status kiln_palette_index_cuda(const kiln_exec *x, const kiln_pa
     return make_index(x, s, &making, a->centroids, a->index, err);
 }
 
-/* ---- palette_assign ------------------------------------------------------------------------------------------------------ */
+/* ---- palette_assign -------------------------------------------------------------------------- */
 
-extern "C" kiln_status kiln_palette_assign_cuda(const kiln_exec *x, const kiln_palette_assign_args *a, void *work,
+extern "C" kiln_status kiln_palette_assign_cuda(const kiln_exec *x,
+                                                const kiln_palette_assign_args *a, void *work,
                                                 size_t *work_bytes, kiln_error *err)
 {
     const kiln::entry entry(x, "palette_assign");
@@ -253,9 +271,10 @@ extern "C" kiln_status kiln_palette_assign_cuda(const kiln_exec *x, const kiln_p
     if (a->n == 0) return KILN_OK;
     KILN_TRY(refuse_values(x, a->rows, a->n, a->d, KILN_VIOLATION_PALETTE_ROW, err));
     KILN_TRY(refuse_values(x, a->centroids, a->p, a->d, KILN_VIOLATION_PALETTE_ENTRY, err));
-    LAUNCH(check_index, kiln::blocks_for(s.at.words, BLOCK), BLOCK, 0, a->index, s.at, a->p, x->violation);
+    LAUNCH(check_index, kiln::blocks_for(s.at.words, BLOCK), BLOCK, 0, a->index, s.at, a->p,
+           x->violation);
     KILN_TRY(load_index(x, s, a->centroids, a->index, err));
-    LAUNCH(search_rows, kiln::blocks_for(a->n, ROWS), BLOCK, 0, s, a->rows, a->n, KILN_PALETTE_PROBES, nullptr, a->labels,
-           a->distances);
+    LAUNCH(search_rows, kiln::blocks_for(a->n, ROWS), BLOCK, 0, s, a->rows, a->n,
+           KILN_PALETTE_PROBES, nullptr, a->labels, a->distances);
     return KILN_OK;
 }

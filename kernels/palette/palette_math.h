@@ -1,14 +1,18 @@
-/* palette_math -- what both siblings compute alike: hashes, rounded means, and where things lie in the index.
+/* palette_math -- what both siblings compute alike: hashes, rounded means, and where things lie in
+ * the index.
  *
- * A row of d values is handled as pairs of 16-bit values, a word each, with a zero behind an odd number of them.
+ * A row of d values is handled as pairs of 16-bit values, a word each, with a zero behind an odd
+ * number of them.
  *
- *   index:  cells   [n_cells][pairs]   the centres of cells, two values a word, the first in the low bits
+ *   index:  cells   [n_cells][pairs]   the centres of cells, two values a word, the first in the
+ *                                      low bits
  *           starts  [n_cells + 1]      where the entries of each cell begin in
  *           order   [p]                entries by cell, ascending in each
  *
- * An entry belongs to the cell with the nearest centre, the lowest of equally near ones. A search looks at all entries of the
- * KILN_PALETTE_PROBES cells whose centres are nearest to the row, cells without entries left out; of equally near entries the first
- * in `order` is taken. The cell of an entry is the nearest one of a row equal to it, so such a row finds it.
+ * An entry belongs to the cell with the nearest centre, the lowest of equally near ones. A search
+ * looks at all entries of the KILN_PALETTE_PROBES cells whose centres are nearest to the row, cells
+ * without entries left out; of equally near entries the first in `order` is taken. The cell of an
+ * entry is the nearest one of a row equal to it, so such a row finds it.
  */
 #ifndef KILN_KERNELS_PALETTE_MATH_H
 #define KILN_KERNELS_PALETTE_MATH_H
@@ -36,7 +40,8 @@ static inline KILN_HD kiln_palette_places kiln_palette_places_of(uint32_t p, uin
     kiln_palette_places l;
     l.pairs = (d + 1) / 2;
     l.n_cells = 1;
-    while (p > KILN_PALETTE_ONE_CELL && l.n_cells * l.n_cells < 4 * p) l.n_cells *= 2; /* a power of two, at least 2 sqrt(p) */
+    /* a power of two, at least 2 sqrt(p) */
+    while (p > KILN_PALETTE_ONE_CELL && l.n_cells * l.n_cells < 4 * p) l.n_cells *= 2;
     l.starts = (uint64_t)l.n_cells * l.pairs;
     l.order = l.starts + l.n_cells + 1;
     l.words = l.order + p;
@@ -71,7 +76,8 @@ static inline KILN_HD uint64_t kiln_palette_mix(uint64_t v)
 static inline KILN_HD uint64_t kiln_palette_hash(const int16_t *row, uint32_t d, uint64_t seed)
 {
     uint64_t h = kiln_palette_mix(seed + 0x9e3779b97f4a7c15u); /* the golden ratio */
-    for (uint32_t k = 0; 2 * k < d; k++) h = kiln_palette_mix(h + kiln_palette_pair(row, d, k) + 0x9e3779b97f4a7c15u);
+    for (uint32_t k = 0; 2 * k < d; k++)
+        h = kiln_palette_mix(h + kiln_palette_pair(row, d, k) + 0x9e3779b97f4a7c15u);
     return h;
 }
 
@@ -82,16 +88,18 @@ static inline KILN_HD int kiln_palette_rows_equal(const int16_t *a, const int16_
     return 1;
 }
 
-/* Is word i of an index one that palette_assign can follow? Cells within the limit, starts from 0 ascending to p, entries below p.
+/* Is word i of an index one that palette_assign can follow? Cells within the limit, starts from 0
+ * ascending to p, entries below p.
  */
-static inline KILN_HD int kiln_palette_index_word_is_good(const uint32_t *index, const kiln_palette_places *at, uint32_t p,
+static inline KILN_HD int kiln_palette_index_word_is_good(const uint32_t *index,
+                                                          const kiln_palette_places *at, uint32_t p,
                                                           uint64_t i)
 {
     const uint32_t word = index[i];
     if (i < at->starts) {
         const int first = (int16_t)(word & 0xffff), second = (int16_t)(word >> 16);
-        return first >= -KILN_PALETTE_LIMIT && first <= KILN_PALETTE_LIMIT && second >= -KILN_PALETTE_LIMIT &&
-               second <= KILN_PALETTE_LIMIT;
+        return first >= -KILN_PALETTE_LIMIT && first <= KILN_PALETTE_LIMIT &&
+               second >= -KILN_PALETTE_LIMIT && second <= KILN_PALETTE_LIMIT;
     }
     if (i == at->starts) return word == 0;
     if (i + 1 < at->order) return word >= index[i - 1] && word <= p;
@@ -106,8 +114,12 @@ static inline KILN_HD int16_t kiln_palette_mean(int32_t sum, uint32_t count)
     return (int16_t)((2 * (int64_t)sum + (sum < 0 ? -n : n)) / (2 * n));
 }
 
-/* Orders entries by their error, the largest first, of equal ones the lowest; errors are below 2^51. */
-static inline KILN_HD uint64_t kiln_palette_error_key(uint64_t error) { return ~error & (((uint64_t)1 << 51) - 1); }
+/* Orders entries by their error, the largest first, of equal ones the lowest; errors are below
+ * 2^51. */
+static inline KILN_HD uint64_t kiln_palette_error_key(uint64_t error)
+{
+    return ~error & (((uint64_t)1 << 51) - 1);
+}
 
 /* The farthest row of an entry is the largest of these: of equally far ones the lowest. */
 static inline KILN_HD uint64_t kiln_palette_far(uint32_t distance, uint32_t row)

@@ -7,8 +7,9 @@
 #include <string.h>
 
 enum {
-    TILE = 4,                        /* rows that are scored together */
-    NEVER = 1 << 30,                 /* as a norm; 48 * 2047^2 is less than 2^28, scores are less than 2^30 */
+    TILE = 4, /* rows that are scored together */
+    /* as a norm; 48 * 2047^2 is less than 2^28, scores are less than 2^30 */
+    NEVER = 1 << 30,
     SCORES = KILN_PALETTE_CELLS_MAX, /* of a row at a time */
     GROUPS = 64,
 };
@@ -24,17 +25,22 @@ typedef struct {
     uint16_t rows[PALETTE_BATCH * KILN_PALETTE_PROBES]; /* by cell */
 } batch;
 
-/* ---- blocks ------------------------------------------------------------------------------------------------------------- */
+/* ---- blocks ---------------------------------------------------------------------------------- */
 
 static uint64_t blocks_of(uint64_t n) { return (n + PALETTE_BLOCK - 1) / PALETTE_BLOCK; }
 /* Places for cells, in whole groups. */
-static uint32_t capacity_of_cells(const palette_search *s) { return (s->at.n_cells + GROUPS - 1) / GROUPS * GROUPS; }
+static uint32_t capacity_of_cells(const palette_search *s)
+{
+    return (s->at.n_cells + GROUPS - 1) / GROUPS * GROUPS;
+}
 
 /* kiln_palette_search_take_cpu, kiln_palette_search_take_cpu_avx2 */
-palette_search KILN_CPU(palette_search_take)(kiln_carve *c, uint32_t d, uint32_t p, unsigned threads)
+palette_search KILN_CPU(palette_search_take)(kiln_carve *c, uint32_t d, uint32_t p,
+                                             unsigned threads)
 {
     palette_search s = {.d = d, .p = p, .at = kiln_palette_places_of(p, d), .threads = threads};
-    const uint64_t cells = capacity_of_cells(&s), entries = (blocks_of(p) + s.at.n_cells) * PALETTE_BLOCK;
+    const uint64_t cells = capacity_of_cells(&s),
+                   entries = (blocks_of(p) + s.at.n_cells) * PALETTE_BLOCK;
     s.cell_words = kiln_take(c, cells * s.at.pairs, sizeof *s.cell_words);
     s.cell_norms = kiln_take(c, cells, sizeof *s.cell_norms);
     s.entry_words = kiln_take(c, entries * s.at.pairs, sizeof *s.entry_words);
@@ -55,7 +61,8 @@ static void put_words(uint32_t *words, const int16_t *row, uint32_t d)
 }
 
 /* One place of a block; words NULL: an empty one. */
-static void put_place(uint32_t *block_words, int32_t *block_norms, uint32_t lane, const uint32_t *words, uint32_t pairs)
+static void put_place(uint32_t *block_words, int32_t *block_norms, uint32_t lane,
+                      const uint32_t *words, uint32_t pairs)
 {
     int32_t norm = 0;
     for (uint32_t k = 0; k < pairs; k++) {
@@ -73,15 +80,20 @@ static void load_cells(palette_search *s, const uint32_t *cells, const uint32_t 
     const uint32_t pairs = s->at.pairs, n = s->at.n_cells;
     for (uint32_t c = 0; c < capacity_of_cells(s); c++) {
         const uint32_t block = c / PALETTE_BLOCK, lane = c % PALETTE_BLOCK;
-        put_place(s->cell_words + (uint64_t)block * pairs * PALETTE_BLOCK, s->cell_norms + block * PALETTE_BLOCK, lane,
-                  c < n && !(starts && starts[c] == starts[c + 1]) ? cells + (uint64_t)c * pairs : NULL, pairs);
+        put_place(s->cell_words + (uint64_t)block * pairs * PALETTE_BLOCK,
+                  s->cell_norms + block * PALETTE_BLOCK, lane,
+                  c < n && !(starts && starts[c] == starts[c + 1]) ? cells + (uint64_t)c * pairs
+                                                                   : NULL,
+                  pairs);
     }
 }
 
 /* kiln_palette_load_index_cpu, kiln_palette_load_index_cpu_avx2 */
-void KILN_CPU(palette_load_index)(palette_search *s, const int16_t *centroids, const uint32_t *index)
+void KILN_CPU(palette_load_index)(palette_search *s, const int16_t *centroids,
+                                  const uint32_t *index)
 {
-    const uint32_t *starts = index + s->at.starts, *order = index + s->at.order, pairs = s->at.pairs;
+    const uint32_t *starts = index + s->at.starts, *order = index + s->at.order,
+                   pairs = s->at.pairs;
     load_cells(s, index, starts);
     s->first_blocks[0] = 0;
     for (uint32_t c = 0; c < s->at.n_cells; c++) {
@@ -94,21 +106,24 @@ void KILN_CPU(palette_load_index)(palette_search *s, const int16_t *centroids, c
         const uint32_t count = starts[c + 1] - starts[c];
         for (uint32_t b = s->first_blocks[c]; b < s->first_blocks[c + 1]; b++)
             for (uint32_t lane = 0; lane < PALETTE_BLOCK; lane++) {
-                const uint32_t i = (b - s->first_blocks[c]) * PALETTE_BLOCK + lane, entry = i < count ? order[starts[c] + i] : 0;
+                const uint32_t i = (b - s->first_blocks[c]) * PALETTE_BLOCK + lane,
+                               entry = i < count ? order[starts[c] + i] : 0;
                 uint32_t words[KILN_PALETTE_PAIRS_MAX];
                 put_words(words, centroids + (uint64_t)entry * s->d, s->d);
-                put_place(s->entry_words + (uint64_t)b * pairs * PALETTE_BLOCK, s->entry_norms + (uint64_t)b * PALETTE_BLOCK, lane,
+                put_place(s->entry_words + (uint64_t)b * pairs * PALETTE_BLOCK,
+                          s->entry_norms + (uint64_t)b * PALETTE_BLOCK, lane,
                           i < count ? words : NULL, pairs);
                 s->entries[(uint64_t)b * PALETTE_BLOCK + lane] = entry;
             }
     }
 }
 
-/* ---- scores ------------------------------------------------------------------------------------------------------------- */
+/* ---- scores ---------------------------------------------------------------------------------- */
 
 /* Scores of four rows against n_blocks blocks, to scores[row][place in the blocks]. */
-static inline void score_blocks(const uint32_t *const row[TILE], const uint32_t *words, const int32_t *norms, uint64_t n_blocks,
-                                uint32_t pairs, int32_t scores[TILE][SCORES])
+static inline void score_blocks(const uint32_t *const row[TILE], const uint32_t *words,
+                                const int32_t *norms, uint64_t n_blocks, uint32_t pairs,
+                                int32_t scores[TILE][SCORES])
 {
     enum { STEPS = PALETTE_BLOCK / (2 * LANES) };
     const uint32_t *r0 = row[0], *r1 = row[1], *r2 = row[2], *r3 = row[3];
@@ -160,19 +175,21 @@ static inline uint32_t place_of_value(const int32_t *v, int32_t value)
     return i;
 }
 
-static inline uint32_t score_cells(const palette_search *s, const uint32_t *const row[TILE], int32_t scores[TILE][SCORES])
+static inline uint32_t score_cells(const palette_search *s, const uint32_t *const row[TILE],
+                                   int32_t scores[TILE][SCORES])
 {
     const uint32_t n = capacity_of_cells(s);
     score_blocks(row, s->cell_words, s->cell_norms, n / PALETTE_BLOCK, s->at.pairs, scores);
     return n;
 }
 
-/* ---- the nearest cells --------------------------------------------------------------------------------------------------- */
+/* ---- the nearest cells ----------------------------------------------------------------------- */
 
 /* At least `want` of the values are at most the result, seldom many more. want <= GROUPS. */
 static inline int32_t bound_of(const int32_t v[GROUPS], uint32_t want)
 {
-    int32_t lo = INT32_MAX, hi = INT32_MIN; /* the bound is in [lo, hi]; both are within 2^30 of 0, so that sums fit */
+    /* the bound is in [lo, hi]; both are within 2^30 of 0, so that sums fit */
+    int32_t lo = INT32_MAX, hi = INT32_MIN;
     for (uint32_t i = 0; i < GROUPS; i++) lo = v[i] < lo ? v[i] : lo;
     for (uint32_t i = 0; i < GROUPS; i++) hi = v[i] > hi ? v[i] : hi;
     while (lo < hi) {
@@ -193,20 +210,24 @@ static inline uint64_t at_most(const int32_t *v, int32_t bound)
 {
     const lanes limit = lanes_all((uint32_t)bound);
     uint64_t above = 0;
-    for (int i = 0; i < GROUPS; i += LANES) above |= (uint64_t)lanes_above(lanes_load(v + i), limit) << i;
+    for (int i = 0; i < GROUPS; i += LANES)
+        above |= (uint64_t)lanes_above(lanes_load(v + i), limit) << i;
     return ~above;
 }
 
-/* The `want` cells of the lowest (score, cell), without those that have no entries, to cells; returns how many. n: a multiple of
- * GROUPS. The least of each group of cells bounds what can be among them. */
-static inline uint32_t nearest_cells(const int32_t *scores, uint32_t n, uint32_t want, uint16_t *cells)
+/* The `want` cells of the lowest (score, cell), without those that have no entries, to cells;
+ * returns how many. n: a multiple of GROUPS. The least of each group of cells bounds what can be
+ * among them. */
+static inline uint32_t nearest_cells(const int32_t *scores, uint32_t n, uint32_t want,
+                                     uint16_t *cells)
 {
     int32_t group[GROUPS];
     uint64_t found[SCORES]; /* (score, cell) */
     uint32_t n_found = 0;
     memcpy(group, scores, sizeof group);
     for (uint32_t i = GROUPS; i < n; i += GROUPS)
-        for (uint32_t g = 0; g < GROUPS; g++) group[g] = scores[i + g] < group[g] ? scores[i + g] : group[g];
+        for (uint32_t g = 0; g < GROUPS; g++)
+            group[g] = scores[i + g] < group[g] ? scores[i + g] : group[g];
     int32_t bound = bound_of(group, want);
     if (bound >= NEVER) bound = NEVER - 1; /* fewer groups than wanted have any cell */
     for (uint32_t i = 0; i < n; i += GROUPS)
@@ -223,10 +244,11 @@ static inline uint32_t nearest_cells(const int32_t *scores, uint32_t n, uint32_t
     return n_found;
 }
 
-/* ---- rows --------------------------------------------------------------------------------------------------------------- */
+/* ---- rows ------------------------------------------------------------------------------------ */
 
 /* The tile from row `first` of n on; it ends with the last row again where there are fewer. */
-static inline void tile_of(const batch *b, const uint16_t *rows, uint32_t first, uint32_t n, const uint32_t *tile[TILE])
+static inline void tile_of(const batch *b, const uint16_t *rows, uint32_t first, uint32_t n,
+                           const uint32_t *tile[TILE])
 {
     for (uint32_t t = 0; t < TILE; t++) {
         const uint32_t i = first + t < n ? first + t : n - 1;
@@ -250,7 +272,8 @@ static void find_cells(const palette_search *s, batch *b, uint32_t n, uint32_t p
         tile_of(b, NULL, i, n, tile);
         const uint32_t n_scores = score_cells(s, tile, b->scores);
         for (uint32_t t = 0; t < TILE && i + t < n; t++)
-            b->n_cells[i + t] = (uint8_t)nearest_cells(b->scores[t], n_scores, probes, b->cells[i + t]);
+            b->n_cells[i + t] =
+                (uint8_t)nearest_cells(b->scores[t], n_scores, probes, b->cells[i + t]);
     }
 }
 
@@ -263,17 +286,20 @@ static void sort_by_cell(const palette_search *s, batch *b, uint32_t n)
         for (uint32_t j = 0; j < b->n_cells[i]; j++) b->starts[b->cells[i][j] + 1]++;
     for (uint32_t c = 0; c <= s->at.n_cells; c++) b->starts[c] = sum += b->starts[c];
     for (uint32_t i = n; i-- > 0;)
-        for (uint32_t j = 0; j < b->n_cells[i]; j++) b->rows[--b->starts[b->cells[i][j] + 1]] = (uint16_t)i;
+        for (uint32_t j = 0; j < b->n_cells[i]; j++)
+            b->rows[--b->starts[b->cells[i][j] + 1]] = (uint16_t)i;
     /* starts[c + 1] has become the begin of cell c */
     memmove(b->starts, b->starts + 1, s->at.n_cells * sizeof *b->starts);
     b->starts[s->at.n_cells] = sum;
 }
 
-/* The rows of the batch that look at a cell, against some of its blocks. Places ascend from call to call, so the first of equal
- * scores stays. */
-static inline void look_at_blocks(const palette_search *s, batch *b, uint32_t cell, uint32_t first_block, uint32_t n_blocks)
+/* The rows of the batch that look at a cell, against some of its blocks. Places ascend from call to
+ * call, so the first of equal scores stays. */
+static inline void look_at_blocks(const palette_search *s, batch *b, uint32_t cell,
+                                  uint32_t first_block, uint32_t n_blocks)
 {
-    const uint32_t pairs = s->at.pairs, end = b->starts[cell + 1], n_scores = n_blocks * PALETTE_BLOCK;
+    const uint32_t pairs = s->at.pairs, end = b->starts[cell + 1],
+                   n_scores = n_blocks * PALETTE_BLOCK;
     const uint32_t *words = s->entry_words + (uint64_t)first_block * pairs * PALETTE_BLOCK;
     const int32_t *norms = s->entry_norms + (uint64_t)first_block * PALETTE_BLOCK;
     for (uint32_t i = b->starts[cell]; i < end; i += TILE) {
@@ -296,7 +322,9 @@ static void look_at_entries(const palette_search *s, batch *b)
         if (b->starts[cell] == b->starts[cell + 1]) continue;
         const uint32_t end = s->first_blocks[cell + 1];
         for (uint32_t block = s->first_blocks[cell]; block < end; block += SCORES / PALETTE_BLOCK)
-            look_at_blocks(s, b, cell, block, end - block < SCORES / PALETTE_BLOCK ? end - block : SCORES / PALETTE_BLOCK);
+            look_at_blocks(s, b, cell, block,
+                           end - block < SCORES / PALETTE_BLOCK ? end - block
+                                                                : SCORES / PALETTE_BLOCK);
     }
 }
 
@@ -311,8 +339,8 @@ static int32_t norm_of(const uint32_t *words, uint32_t pairs)
 }
 
 /* kiln_palette_search_rows_cpu, kiln_palette_search_rows_cpu_avx2 */
-void KILN_CPU(palette_search_rows)(const palette_search *s, const int16_t *rows, uint64_t n, uint32_t probes, uint16_t *labels,
-                                   uint32_t *distances)
+void KILN_CPU(palette_search_rows)(const palette_search *s, const int16_t *rows, uint64_t n,
+                                   uint32_t probes, uint16_t *labels, uint32_t *distances)
 {
     const int threads = (int)s->threads;
 #pragma omp parallel for num_threads(threads) schedule(dynamic)
@@ -325,12 +353,13 @@ void KILN_CPU(palette_search_rows)(const palette_search *s, const int16_t *rows,
         look_at_entries(s, b);
         for (uint32_t i = 0; i < count; i++) {
             labels[first + i] = (uint16_t)s->entries[b->place[i]];
-            if (distances) distances[first + i] = (uint32_t)(b->best[i] + norm_of(b->words[i], s->at.pairs));
+            if (distances)
+                distances[first + i] = (uint32_t)(b->best[i] + norm_of(b->words[i], s->at.pairs));
         }
     }
 }
 
-/* ---- the index ---------------------------------------------------------------------------------------------------------- */
+/* ---- the index ------------------------------------------------------------------------------- */
 
 /* The nearest cell of each entry. */
 static void cells_of_entries(const palette_search *s, const int16_t *centroids, uint16_t *cells)
@@ -346,25 +375,28 @@ static void cells_of_entries(const palette_search *s, const int16_t *centroids, 
             tile_of(b, NULL, i, count, tile);
             const uint32_t n_scores = score_cells(s, tile, b->scores);
             for (uint32_t t = 0; t < TILE && i + t < count; t++)
-                cells[first + i + t] = (uint16_t)place_of_value(b->scores[t], least_of(b->scores[t], n_scores));
+                cells[first + i + t] =
+                    (uint16_t)place_of_value(b->scores[t], least_of(b->scores[t], n_scores));
         }
     }
 }
 
 /* Entries by cell, ascending in each. */
-static void order_entries(const palette_search *s, const uint16_t *cells, uint32_t *starts, uint32_t *order)
+static void order_entries(const palette_search *s, const uint16_t *cells, uint32_t *starts,
+                          uint32_t *order)
 {
     const uint32_t n = s->at.n_cells;
     memset(starts, 0, (n + 1) * sizeof *starts);
     for (uint32_t e = 0; e < s->p; e++) starts[cells[e]]++;
     uint32_t sum = 0;
-    for (uint32_t c = 0; c <= n; c++) starts[c] = sum += c < n ? starts[c] : 0; /* the end of each */
+    /* the end of each */
+    for (uint32_t c = 0; c <= n; c++) starts[c] = sum += c < n ? starts[c] : 0;
     for (uint32_t e = s->p; e-- > 0;) order[--starts[cells[e]]] = e;
 }
 
 /* Puts each centre into the middle of its entries; one without entries stays. */
-static void move_cells(const palette_search *s, const int16_t *centroids, const uint32_t *starts, const uint32_t *order,
-                       uint32_t *cells)
+static void move_cells(const palette_search *s, const int16_t *centroids, const uint32_t *starts,
+                       const uint32_t *order, uint32_t *cells)
 {
     const uint32_t pairs = s->at.pairs;
     for (uint32_t c = 0; c < s->at.n_cells; c++) {
@@ -385,7 +417,8 @@ void KILN_CPU(palette_make_index)(palette_search *s, const int16_t *centroids, u
     uint32_t *starts = index + s->at.starts, *order = index + s->at.order;
     uint16_t *cells = s->cells_of;
     for (uint32_t c = 0; c < s->at.n_cells; c++)
-        put_words(index + (uint64_t)c * s->at.pairs, centroids + (uint64_t)kiln_palette_first_entry(c, s->at.n_cells, s->p) * s->d,
+        put_words(index + (uint64_t)c * s->at.pairs,
+                  centroids + (uint64_t)kiln_palette_first_entry(c, s->at.n_cells, s->p) * s->d,
                   s->d);
     for (unsigned pass = 0; pass <= KILN_PALETTE_CELL_PASSES; pass++) {
         if (pass > 0) move_cells(s, centroids, starts, order, index);

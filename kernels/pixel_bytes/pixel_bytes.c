@@ -1,4 +1,5 @@
-/* pixel_bytes -- what both siblings need on the host: the check of their arguments, and the matrix. */
+/* pixel_bytes -- what both siblings need on the host: the check of their arguments, and the
+ * matrix. */
 #include "kernels/pixel_bytes/pixel_bytes_math.h"
 
 #include "kernels/pixel_bytes/pixel_bytes.h"
@@ -21,12 +22,14 @@ kiln_yuv_matrix kiln_yuv_matrix_of(uint32_t width, uint32_t height)
 kiln_status kiln_pixel_bytes_check(const kiln_pixel_bytes_args *a, kiln_error *err)
 {
     enum { MOST = 1 << 20 };
-    if (a->width == 0 || a->height == 0 || a->height > MOST || a->stride > MOST || a->stride < a->width)
-        return kiln_fail(
-            err, KILN_E_INPUT,
-            "pixel_bytes: the picture has %u x %u pixels in rows of %u; a side may have 1 to 2^20, and rows must be as long",
-            a->width, a->height, a->stride);
+    if (a->width == 0 || a->height == 0 || a->height > MOST || a->stride > MOST ||
+        a->stride < a->width)
+        return kiln_fail(err, KILN_E_INPUT,
+                         "pixel_bytes: the picture has %u x %u pixels in rows of %u; a side may "
+                         "have 1 to 2^20, and rows must be as long",
+                         a->width, a->height, a->stride);
     if ((unsigned)a->layout >= KILN_N_PIXEL_LAYOUTS)
-        return kiln_fail(err, KILN_E_INPUT, "pixel_bytes: layout %d does not exist", (int)a->layout);
+        return kiln_fail(err, KILN_E_INPUT, "pixel_bytes: layout %d does not exist",
+                         (int)a->layout);
     return KILN_OK;
 }

@@ -1,7 +1,7 @@
 /* pixel_bytes on the CPU: the definition. Each thread takes some rows, for YUV some pairs of them.
  *
- * Floats become bytes TILE pixels at a time, all four of a pixel, as that is what vectors are good at; what is written is then
- * taken from these bytes. */
+ * Floats become bytes TILE pixels at a time, all four of a pixel, as that is what vectors are good
+ * at; what is written is then taken from these bytes. */
 #include "kernels/pixel_bytes/pixel_bytes.h"
 
 #include "kernels/pixel_bytes/pixel_bytes_math.h"
@@ -18,7 +18,10 @@ static inline void to_bytes(const float *src, size_t pixels, unsigned char *out)
     for (size_t i = 0; i < 4 * pixels; i++) out[i] = (unsigned char)kiln_png_code(src[i], 255.f);
 }
 
-static inline size_t tile_at(const kiln_pixel_bytes_args *a, uint32_t x) { return a->width - x < TILE ? a->width - x : TILE; }
+static inline size_t tile_at(const kiln_pixel_bytes_args *a, uint32_t x)
+{
+    return a->width - x < TILE ? a->width - x : TILE;
+}
 
 static inline const float *pixel_at(const kiln_pixel_bytes_args *a, uint32_t x, uint32_t y)
 {
@@ -36,12 +39,14 @@ static void write_rgb(const kiln_pixel_bytes_args *a, uint32_t y)
     for (uint32_t x = 0; x < a->width; x += TILE, row += 3 * TILE) {
         const size_t n = tile_at(a, x);
         to_bytes(pixel_at(a, x, y), n, all);
-        for (size_t i = 0; i + 1 < n; i++) memcpy(row + 3 * i, all + 4 * i, 4); /* the next pixel writes over the fourth */
+        /* the next pixel writes over the fourth */
+        for (size_t i = 0; i + 1 < n; i++) memcpy(row + 3 * i, all + 4 * i, 4);
         memcpy(row + 3 * (n - 1), all + 4 * (n - 1), 3);
     }
 }
 
-static inline void write_luma(const kiln_yuv_matrix *m, const unsigned char *all, size_t n, unsigned char *out)
+static inline void write_luma(const kiln_yuv_matrix *m, const unsigned char *all, size_t n,
+                              unsigned char *out)
 {
     for (size_t i = 0; i < n; i++) {
         const int32_t rgb[3] = {all[4 * i], all[4 * i + 1], all[4 * i + 2]};
@@ -50,13 +55,15 @@ static inline void write_luma(const kiln_yuv_matrix *m, const unsigned char *all
 }
 
 /* above, below: bytes of a tile of two rows, n pixels each. */
-static inline void write_differences(const kiln_yuv_matrix *m, const unsigned char *above, const unsigned char *below, size_t n,
-                                     unsigned char *cb, unsigned char *cr)
+static inline void write_differences(const kiln_yuv_matrix *m, const unsigned char *above,
+                                     const unsigned char *below, size_t n, unsigned char *cb,
+                                     unsigned char *cr)
 {
     for (size_t i = 0; i < n; i += 2) {
         const size_t left = 4 * i, right = i + 1 < n ? left + 4 : left;
         int32_t sum[3];
-        for (size_t c = 0; c < 3; c++) sum[c] = above[left + c] + above[right + c] + below[left + c] + below[right + c];
+        for (size_t c = 0; c < 3; c++)
+            sum[c] = above[left + c] + above[right + c] + below[left + c] + below[right + c];
         cb[i / 2] = kiln_yuv_byte(m->cb, sum, 2, 128);
         cr[i / 2] = kiln_yuv_byte(m->cr, sum, 2, 128);
     }
@@ -90,8 +97,8 @@ static void write_pixel_rows(const kiln_pixel_bytes_args *a, const kiln_yuv_matr
 }
 
 /* kiln_pixel_bytes_cpu, kiln_pixel_bytes_cpu_avx2 */
-kiln_status KILN_CPU(pixel_bytes)(const kiln_exec *x, const kiln_pixel_bytes_args *a, void *work, size_t *work_bytes,
-                                  kiln_error *err)
+kiln_status KILN_CPU(pixel_bytes)(const kiln_exec *x, const kiln_pixel_bytes_args *a, void *work,
+                                  size_t *work_bytes, kiln_error *err)
 {
     if (!work) {
         *work_bytes = 0;

@@ -1,5 +1,5 @@
-/* pixel_hashes on the CPU: the arithmetic of the GPU, step by step, and the proof against libxxhash (tests/unit). Stages hash
- * pictures in host memory by libxxhash, which is faster. */
+/* pixel_hashes on the CPU: the arithmetic of the GPU, step by step, and the proof against libxxhash
+ * (tests/unit). Stages hash pictures in host memory by libxxhash, which is faster. */
 #include "kernels/pixel_hashes/pixel_hashes.h"
 
 #include "kernels/pixel_hashes/pixel_hashes_math.h"
@@ -22,18 +22,20 @@ static void hash_piece(const unsigned char *at, const kiln_xxh_piece *p, unsigne
     const unsigned char *const last = at + p->bytes - KILN_XXH_STRIPE_BYTES;
     for (unsigned i = 0; i < KILN_XXH_LANES; i++) lanes[i] = kiln_xxh_start(i);
     for (uint32_t b = 0; b < p->blocks; b++) {
-        for (unsigned s = 0; s < KILN_XXH_STRIPES; s++, at += KILN_XXH_STRIPE_BYTES) add_stripe(lanes, at, 8 * s);
+        for (unsigned s = 0; s < KILN_XXH_STRIPES; s++, at += KILN_XXH_STRIPE_BYTES)
+            add_stripe(lanes, at, 8 * s);
         for (unsigned i = 0; i < KILN_XXH_LANES; i++)
             lanes[i] = kiln_xxh_scramble(lanes[i], kiln_xxh_secret(KILN_XXH_SCRAMBLE_AT + 8 * i));
     }
-    for (uint32_t s = 0; s < p->stripes; s++, at += KILN_XXH_STRIPE_BYTES) add_stripe(lanes, at, 8 * s);
+    for (uint32_t s = 0; s < p->stripes; s++, at += KILN_XXH_STRIPE_BYTES)
+        add_stripe(lanes, at, 8 * s);
     add_stripe(lanes, last, KILN_XXH_LAST_AT);
     kiln_xxh_end(lanes, p->bytes, out);
 }
 
 /* kiln_pixel_hashes_cpu, kiln_pixel_hashes_cpu_avx2 */
-kiln_status KILN_CPU(pixel_hashes)(const kiln_exec *x, const kiln_pixel_hashes_args *a, void *work, size_t *work_bytes,
-                                   kiln_error *err)
+kiln_status KILN_CPU(pixel_hashes)(const kiln_exec *x, const kiln_pixel_hashes_args *a, void *work,
+                                   size_t *work_bytes, kiln_error *err)
 {
     if (!work) {
         *work_bytes = 0;
@@ -43,7 +45,8 @@ kiln_status KILN_CPU(pixel_hashes)(const kiln_exec *x, const kiln_pixel_hashes_a
 #pragma omp parallel for num_threads(x->threads)
     for (uint64_t i = 0; i < kiln_pixel_pieces(a->pixels); i++) {
         const kiln_xxh_piece p = kiln_xxh_piece_at(a->pixels, i);
-        hash_piece((const unsigned char *)a->rgba + p.first, &p, a->hashes + i * KILN_PIXEL_HASH_BYTES);
+        hash_piece((const unsigned char *)a->rgba + p.first, &p,
+                   a->hashes + i * KILN_PIXEL_HASH_BYTES);
     }
     return KILN_OK;
 }

@@ -1,5 +1,5 @@
-/* png_rows_math -- a value's code, a pixel without its background, a byte's guess: shared by both siblings. Without a branch, so
- * that the CPU's loops become vector code. */
+/* png_rows_math -- a value's code, a pixel without its background, a byte's guess: shared by both
+ * siblings. Without a branch, so that the CPU's loops become vector code. */
 #ifndef KILN_KERNELS_PNG_ROWS_MATH_H
 #define KILN_KERNELS_PNG_ROWS_MATH_H
 
@@ -14,8 +14,10 @@ static inline KILN_HD int kiln_png_code(float v, float top)
     return (int)(c * top + 0.5f);
 }
 
-/* A pixel over a background to one with straight alpha. What is not a number becomes 0 as a code. */
-static inline KILN_HD void kiln_png_straighten(const float src[4], const float over[3], float out[4])
+/* A pixel over a background to one with straight alpha. What is not a number becomes 0 as a
+ * code. */
+static inline KILN_HD void kiln_png_straighten(const float src[4], const float over[3],
+                                               float out[4])
 {
     const float alpha = src[3], left = 1.f - alpha;
     for (int c = 0; c < 3; c++) out[c] = alpha > 0.f ? (src[c] - left * over[c]) / alpha : 0.f;
@@ -31,7 +33,8 @@ static inline KILN_HD unsigned char kiln_png_distance(unsigned char a, unsigned 
  * order, as the specification has it. In bytes throughout, which are twice as many in a vector: if
  * a and b lie on the same side of c, the distance to c is the sum of the other two, so c is not
  * nearer than they are. Otherwise it is their difference. */
-static inline KILN_HD unsigned char kiln_png_guess(unsigned char a, unsigned char b, unsigned char c)
+static inline KILN_HD unsigned char kiln_png_guess(unsigned char a, unsigned char b,
+                                                   unsigned char c)
 {
     const unsigned char to_a = kiln_png_distance(b, c), to_b = kiln_png_distance(a, c);
     const unsigned char same_side = (unsigned char)((a >= c) == (b >= c) ? 255 : 0);

@@ -4,7 +4,8 @@
 
 #include "kernels/profiles/gsplat.h"
 
-#define KILN_GSPLAT_15_MAX_ALPHA 0.999f /* RasterizeToPixels3DGSFwd.cu: min(0.999f, opac * __expf(-sigma)) */
-#define KILN_GSPLAT_15_AA_FLOOR 0.0f    /* add_blur: sqrt(max(0, det_orig / det_blur)) */
+/* RasterizeToPixels3DGSFwd.cu: min(0.999f, opac * __expf(-sigma)) */
+#define KILN_GSPLAT_15_MAX_ALPHA 0.999f
+#define KILN_GSPLAT_15_AA_FLOOR 0.0f /* add_blur: sqrt(max(0, det_orig / det_blur)) */
 
 #endif

@@ -4,7 +4,8 @@
 
 #include "kernels/profiles/gsplat.h"
 
-#define KILN_GSPLAT_16_MAX_ALPHA 0.99f            /* since February 2026 */
-#define KILN_GSPLAT_16_AA_FLOOR (0.005f * 0.005f) /* since commit 421f769, March 2026; INRIA's floor */
+#define KILN_GSPLAT_16_MAX_ALPHA 0.99f /* since February 2026 */
+/* since commit 421f769, March 2026; INRIA's floor */
+#define KILN_GSPLAT_16_AA_FLOOR (0.005f * 0.005f)
 
 #endif

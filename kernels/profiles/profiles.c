@@ -10,7 +10,8 @@
 /* KILN_PROFILE_INRIA, KILN_PROFILE_GSPLAT_15, KILN_PROFILE_GSPLAT_16 */
 const kiln_profile kiln_profiles[KILN_PROFILE_COUNT] = {
 #define PROFILE(ID, name, family, near_m, far_m, max_alpha, stop_below, aa_floor, summary) \
-    [KILN_PROFILE_##ID] = {name, KILN_FAMILY_##family, near_m, far_m, max_alpha, stop_below, aa_floor, summary},
+    [KILN_PROFILE_##ID] = {name,      KILN_FAMILY_##family, near_m,   far_m,               \
+                           max_alpha, stop_below,           aa_floor, summary},
 #include "kernels/profiles/profiles.def"
 };
 

@@ -1,10 +1,11 @@
-/* project_cpu -- blocks of rows, each in structure-of-arrays form so that the compiler turns its loops into vector code:
- * cull by depth, gather what is left, outline it as the profile says, gather what is visible, colour that. Where most rows of a
- * block are visible all are coloured: planes are then read as they lie, in vectors, and the others' lines are fetched anyway.
+/* project_cpu -- blocks of rows, each in structure-of-arrays form so that the compiler turns its
+ * loops into vector code: cull by depth, gather what is left, outline it as the profile says,
+ * gather what is visible, colour that. Where most rows of a block are visible all are coloured:
+ * planes are then read as they lie, in vectors, and the others' lines are fetched anyway.
  *
- * The rows are cut into pieces, one for one thread. A piece writes its visible splats one after the other from the place of its
- * first row on (room >= n), then the pieces are moved together: the output is in row order whatever the number of threads.
- * work holds one count for each piece.
+ * The rows are cut into pieces, one for one thread. A piece writes its visible splats one after the
+ * other from the place of its first row on (room >= n), then the pieces are moved together: the
+ * output is in row order whatever the number of threads. work holds one count for each piece.
  */
 #include "base/carve.h"
 #include "base/checked.h"
@@ -17,7 +18,12 @@
 
 #include <string.h>
 
-enum { BLOCK = 256, LANES = 8 /* rows that are outlined at once */, LINE = 16 /* floats of a cache line */, PIECES_PER_THREAD = 8 };
+enum {
+    BLOCK = 256,
+    LANES = 8 /* rows that are outlined at once */,
+    LINE = 16 /* floats of a cache line */,
+    PIECES_PER_THREAD = 8
+};
 _Static_assert(BLOCK % LANES == 0, "whole vectors");
 
 /* One block while it is worked on: about 60 KiB, of the thread's stack. */
@@ -38,9 +44,11 @@ typedef struct {
     float rgb[3][BLOCK];
 } block;
 
-static void cull_depth(const kiln_project_args *a, const kiln_projection *lens, uint64_t first, uint32_t n, block *k)
+static void cull_depth(const kiln_project_args *a, const kiln_projection *lens, uint64_t first,
+                       uint32_t n, block *k)
 {
-    const kiln_projection l = *lens; /* a copy, which no store below can change: the loop vectorises */
+    /* a copy, which no store below can change: the loop vectorises */
+    const kiln_projection l = *lens;
     const float *x = a->means + first, *y = x + a->n, *z = y + a->n;
     float depth[BLOCK];
     for (uint32_t i = 0; i < n; i++) depth[i] = kiln_project_depth(&l, x[i], y[i], z[i]);
@@ -54,12 +62,14 @@ static void cull_depth(const kiln_project_args *a, const kiln_projection *lens, 
         k->depth[k->n] = depth[i];
         k->n += (uint32_t)kiln_project_in_depth(&l, depth[i]);
     }
-    for (uint32_t i = k->n; i % LANES != 0; i++) k->row[i] = (uint32_t)first; /* outlined with the others, not looked at */
+    /* outlined with the others, not looked at */
+    for (uint32_t i = k->n; i % LANES != 0; i++) k->row[i] = (uint32_t)first;
 }
 
 static uint32_t whole_vectors(uint32_t n) { return (n + LANES - 1) / LANES * LANES; }
 
-/* Asks for the rows of the next block: a plane is left after 1 KiB, too soon for the processor to see that it is being read on. */
+/* Asks for the rows of the next block: a plane is left after 1 KiB, too soon for the processor to
+ * see that it is being read on. */
 static void fetch_next(const float *plane, const block *k)
 {
     const float *const next = plane + k->first + k->rows;
@@ -87,8 +97,8 @@ static void gather_raw(const kiln_project_args *a, block *k)
     gather_block_plane(a->opacity_logits, k, k->opacity_logit);
 }
 
-/* Lines that are wanted later, asked for some at a time: a processor waits for the first ones once it has asked for some dozens,
- * and while it calculates it need not wait. */
+/* Lines that are wanted later, asked for some at a time: a processor waits for the first ones once
+ * it has asked for some dozens, and while it calculates it need not wait. */
 typedef struct {
     const float *rows;    /* of the plane that is next */
     uint64_t step;        /* floats from plane to plane */
@@ -118,22 +128,26 @@ static inline void fetch(wish *w, uint32_t n)
 
 typedef int outline_fn(const kiln_projection *l, const kiln_splat3d *g, kiln_outline *o);
 
-/* Always inlined with constants `outline` and `plain`, so that each profile gets loops of its own. plain: not antialiased, and
- * nobody wants the renderer's boxes. */
-static inline __attribute__((always_inline)) void outline_with(outline_fn *outline, const kiln_projection *lens, bool plain,
-                                                               wish *w, block *restrict k)
+/* Always inlined with constants `outline` and `plain`, so that each profile gets loops of its own.
+ * plain: not antialiased, and nobody wants the renderer's boxes. */
+static inline __attribute__((always_inline)) void outline_with(outline_fn *outline,
+                                                               const kiln_projection *lens,
+                                                               bool plain, wish *w,
+                                                               block *restrict k)
 {
     kiln_projection l = *lens;
     const uint32_t n = whole_vectors(k->n), lines = (w->left * LANES + n - 1) / n;
     if (plain) l.antialiased = 0;
     for (uint32_t first = 0; first < n; first += LANES) {
         fetch(w, lines);
-        const uint32_t end = first + LANES < n ? first + LANES : n; /* a loop of a known length gcc writes out instead */
+        /* a loop of a known length gcc writes out instead */
+        const uint32_t end = first + LANES < n ? first + LANES : n;
         for (uint32_t i = first; i < end; i++) {
-            const kiln_raw raw = {.mean = {k->mean[0][i], k->mean[1][i], k->mean[2][i]},
-                                  .log_scale = {k->log_scale[0][i], k->log_scale[1][i], k->log_scale[2][i]},
-                                  .quat = {k->quat[0][i], k->quat[1][i], k->quat[2][i], k->quat[3][i]},
-                                  .opacity_logit = k->opacity_logit[i]};
+            const kiln_raw raw = {
+                .mean = {k->mean[0][i], k->mean[1][i], k->mean[2][i]},
+                .log_scale = {k->log_scale[0][i], k->log_scale[1][i], k->log_scale[2][i]},
+                .quat = {k->quat[0][i], k->quat[1][i], k->quat[2][i], k->quat[3][i]},
+                .opacity_logit = k->opacity_logit[i]};
             kiln_splat3d splat;
             kiln_outline o;
             kiln_project_splat3d(&l, &raw, &splat);
@@ -156,16 +170,17 @@ static inline __attribute__((always_inline)) void outline_with(outline_fn *outli
     }
 }
 
-/* outline_inria, outline_inria_plain call kiln_inria_outline; outline_gsplat, outline_gsplat_plain kiln_gsplat_outline: two for
- * each family of profiles. */
-#define FAMILY(id)                                                                                         \
-    static __attribute__((flatten)) void outline_##id(const kiln_projection *l, wish *w, block *k)         \
-    {                                                                                                      \
-        outline_with(kiln_##id##_outline, l, false, w, k);                                                 \
-    }                                                                                                      \
-    static __attribute__((flatten)) void outline_##id##_plain(const kiln_projection *l, wish *w, block *k) \
-    {                                                                                                      \
-        outline_with(kiln_##id##_outline, l, true, w, k);                                                  \
+/* outline_inria, outline_inria_plain call kiln_inria_outline; outline_gsplat, outline_gsplat_plain
+ * kiln_gsplat_outline: two for each family of profiles. */
+#define FAMILY(id)                                                                                 \
+    static __attribute__((flatten)) void outline_##id(const kiln_projection *l, wish *w, block *k) \
+    {                                                                                              \
+        outline_with(kiln_##id##_outline, l, false, w, k);                                         \
+    }                                                                                              \
+    static __attribute__((flatten)) void outline_##id##_plain(const kiln_projection *l, wish *w,   \
+                                                              block *k)                            \
+    {                                                                                              \
+        outline_with(kiln_##id##_outline, l, true, w, k);                                          \
     }
 #include "kernels/profiles/profiles.def"
 
@@ -182,8 +197,9 @@ static uint64_t box_pairs_of(const block *k)
     return pairs;
 }
 
-/* Visible ones to `out`; k keeps their rows and means for the colour. First a list of them: which rows are visible cannot be
- * foreseen, so that a branch on it would cost more than what it leaves out. */
+/* Visible ones to `out`; k keeps their rows and means for the colour. First a list of them: which
+ * rows are visible cannot be foreseen, so that a branch on it would cost more than what it leaves
+ * out. */
 static void keep_visible(block *k, kiln_splat2d *restrict out)
 {
     uint32_t list[BLOCK], kept = 0;
@@ -237,15 +253,16 @@ static void directions(const kiln_projection *lens, uint32_t degree, block *rest
 #undef DEGREE
 }
 
-static void add_plane(const float *plane, const uint32_t *restrict row, const float *restrict basis, uint32_t n,
-                      float *restrict sum)
+static void add_plane(const float *plane, const uint32_t *restrict row, const float *restrict basis,
+                      uint32_t n, float *restrict sum)
 {
 #pragma omp simd
     for (uint32_t i = 0; i < n; i++) sum[i] = kiln_fmaf(basis[i], plane[row[i]], sum[i]);
 }
 
 /* The same for n rows that lie one after the other. */
-static void add_basis_rows(const float *plane, const float *restrict basis, uint32_t n, float *restrict sum)
+static void add_basis_rows(const float *plane, const float *restrict basis, uint32_t n,
+                           float *restrict sum)
 {
 #pragma omp simd
     for (uint32_t i = 0; i < n; i++) sum[i] = kiln_fmaf(basis[i], plane[i], sum[i]);
@@ -253,32 +270,37 @@ static void add_basis_rows(const float *plane, const float *restrict basis, uint
 
 /* The same with three planes, each `step` floats behind the one before. Sums are then read and
  * written a third as often. */
-static void add_rows_of_three(const float *plane, uint64_t step, const float (*restrict basis)[BLOCK], uint32_t n,
-                              float *restrict sum)
+static void add_rows_of_three(const float *plane, uint64_t step,
+                              const float (*restrict basis)[BLOCK], uint32_t n, float *restrict sum)
 {
     const float *const second = plane + step, *const third = second + step;
 #pragma omp simd
     for (uint32_t i = 0; i < n; i++)
-        sum[i] = kiln_fmaf(basis[2][i], third[i], kiln_fmaf(basis[1][i], second[i], kiln_fmaf(basis[0][i], plane[i], sum[i])));
+        sum[i] =
+            kiln_fmaf(basis[2][i], third[i],
+                      kiln_fmaf(basis[1][i], second[i], kiln_fmaf(basis[0][i], plane[i], sum[i])));
 }
 
 /* The same of a plane rounded to halves. */
-static void add_rounded(const float *plane, const uint32_t *restrict row, const float *restrict basis, uint32_t n,
-                        float *restrict sum)
+static void add_rounded(const float *plane, const uint32_t *restrict row,
+                        const float *restrict basis, uint32_t n, float *restrict sum)
 {
-    for (uint32_t i = 0; i < n; i++) sum[i] = kiln_fmaf(basis[i], kiln_half_round(plane[row[i]]), sum[i]);
+    for (uint32_t i = 0; i < n; i++)
+        sum[i] = kiln_fmaf(basis[i], kiln_half_round(plane[row[i]]), sum[i]);
 }
 
 /* Of records of so many words, of which `halves` is the first record's. */
-static void add_halves(const uint32_t *halves, uint64_t words, uint32_t which, const uint32_t *restrict row,
-                       const float *restrict basis, uint32_t n, float *restrict sum)
+static void add_halves(const uint32_t *halves, uint64_t words, uint32_t which,
+                       const uint32_t *restrict row, const float *restrict basis, uint32_t n,
+                       float *restrict sum)
 {
-    for (uint32_t i = 0; i < n; i++) sum[i] = kiln_fmaf(basis[i], kiln_halves_value(halves[row[i] * words], which), sum[i]);
+    for (uint32_t i = 0; i < n; i++)
+        sum[i] = kiln_fmaf(basis[i], kiln_halves_value(halves[row[i] * words], which), sum[i]);
 }
 
 /* One coefficient of one colour, which is column `column` of shN. */
-static void add_coefficient(const kiln_project_args *a, const block *k, uint64_t column, const float *restrict basis,
-                            float *restrict sum)
+static void add_coefficient(const kiln_project_args *a, const block *k, uint64_t column,
+                            const float *restrict basis, float *restrict sum)
 {
     const uint32_t words = kiln_sh_words(kiln_sh_components(a->sh_degree));
     if (a->sh_halves)
@@ -294,15 +316,18 @@ static void add_dense(const kiln_project_args *a, block *k, uint32_t coefficient
 {
     const float *plane = a->shN + c * a->n + k->first;
     uint32_t j = 1;
-    for (; j + 3 <= coefficients; j += 3, plane += 9 * a->n) add_rows_of_three(plane, 3 * a->n, k->basis + j, k->n, k->rgb[c]);
-    for (; j < coefficients; j++, plane += 3 * a->n) add_basis_rows(plane, k->basis[j], k->n, k->rgb[c]);
+    for (; j + 3 <= coefficients; j += 3, plane += 9 * a->n)
+        add_rows_of_three(plane, 3 * a->n, k->basis + j, k->n, k->rgb[c]);
+    for (; j < coefficients; j++, plane += 3 * a->n)
+        add_basis_rows(plane, k->basis[j], k->n, k->rgb[c]);
 }
 
 /* Colours all rows of the block where at least half of them are visible. */
 static void choose_coloured(const kiln_project_args *a, block *k)
 {
     k->dense = !a->half_sh && 2 * k->n >= k->rows;
-    for (uint32_t i = 0; i < k->n; i++) k->place[i] = k->dense ? (uint32_t)(k->row[i] - k->first) : i;
+    for (uint32_t i = 0; i < k->n; i++)
+        k->place[i] = k->dense ? (uint32_t)(k->row[i] - k->first) : i;
     if (!k->dense) return;
     k->n = k->rows;
     for (uint32_t i = 0; i < k->n; i++) k->row[i] = (uint32_t)k->first + i;
@@ -310,7 +335,8 @@ static void choose_coloured(const kiln_project_args *a, block *k)
 }
 
 /* The sum over coefficients in their order, one fused multiply-add each; the first is a product. */
-static void colour(const kiln_project_args *a, const kiln_projection *l, block *k, kiln_splat2d *out)
+static void colour(const kiln_project_args *a, const kiln_projection *l, block *k,
+                   kiln_splat2d *out)
 {
     const uint32_t degree = a->shN || a->sh_halves ? a->sh_degree : 0;
     const uint32_t coefficients = (degree + 1) * (degree + 1), visible = k->n;
@@ -322,15 +348,16 @@ static void colour(const kiln_project_args *a, const kiln_projection *l, block *
     }
     for (uint32_t c = 0; k->dense && c < 3; c++) add_dense(a, k, coefficients, c);
     for (uint32_t j = 1; !k->dense && j < coefficients; j++)
-        for (uint32_t c = 0; c < 3; c++) add_coefficient(a, k, 3 * (uint64_t)(j - 1) + c, k->basis[j], k->rgb[c]);
+        for (uint32_t c = 0; c < 3; c++)
+            add_coefficient(a, k, 3 * (uint64_t)(j - 1) + c, k->basis[j], k->rgb[c]);
     for (uint32_t i = 0; i < visible; i++)
         for (int c = 0; c < 3; c++) out[i].rgb[c] = kiln_sh_colour(k->rgb[c][k->place[i]]);
 }
 
-/* Writes the block's visible splats to out. Returns how many. *dense: in: a guess whether all will be coloured; out: whether they
- * were. */
-static uint32_t project_block(const kiln_project_args *a, const kiln_projection *l, uint64_t first, uint32_t n, kiln_splat2d *out,
-                              bool *dense, uint64_t *box_pairs)
+/* Writes the block's visible splats to out. Returns how many. *dense: in: a guess whether all will
+ * be coloured; out: whether they were. */
+static uint32_t project_block(const kiln_project_args *a, const kiln_projection *l, uint64_t first,
+                              uint32_t n, kiln_splat2d *out, bool *dense, uint64_t *box_pairs)
 {
     block k;
     cull_depth(a, l, first, n, &k);
@@ -348,25 +375,30 @@ static uint32_t project_block(const kiln_project_args *a, const kiln_projection 
 
 /* Pieces have whole blocks, all but the last as many. */
 typedef struct {
-    uint64_t n, rows, most; /* pieces, rows of each; most: not below n, and never less for more rows, as work space must be */
+    /* pieces, rows of each; most: not below n, and never less for more rows, as work space must
+     * be */
+    uint64_t n, rows, most;
 } pieces;
 
 static pieces cut_project_pieces(const kiln_exec *x, const kiln_project_args *a)
 {
-    const uint64_t blocks = kiln_div_up(a->n, BLOCK), wanted = x->threads == 1 ? 1 : (uint64_t)x->threads * PIECES_PER_THREAD;
+    const uint64_t blocks = kiln_div_up(a->n, BLOCK),
+                   wanted = x->threads == 1 ? 1 : (uint64_t)x->threads * PIECES_PER_THREAD;
     const uint64_t most = kiln_min_u64(blocks, wanted);
     if (most == 0) return (pieces){0};
     const uint64_t each = kiln_div_up(blocks, most);
     return (pieces){.n = kiln_div_up(blocks, each), .rows = each * BLOCK, .most = most};
 }
 
-static uint64_t project_piece(const kiln_project_args *a, const kiln_projection *l, uint64_t first, uint64_t n, uint64_t *box_pairs)
+static uint64_t project_piece(const kiln_project_args *a, const kiln_projection *l, uint64_t first,
+                              uint64_t n, uint64_t *box_pairs)
 {
     kiln_splat2d *const out = a->splats + first;
     uint64_t kept = 0;
     bool dense = false;
     for (uint64_t done = 0; done < n; done += BLOCK)
-        kept += project_block(a, l, first + done, (uint32_t)(n - done < BLOCK ? n - done : BLOCK), out + kept, &dense, box_pairs);
+        kept += project_block(a, l, first + done, (uint32_t)(n - done < BLOCK ? n - done : BLOCK),
+                              out + kept, &dense, box_pairs);
     return kept;
 }
 
@@ -374,7 +406,8 @@ static uint64_t close_gaps(kiln_splat2d *splats, const uint64_t *counts, const p
 {
     uint64_t n = 0;
     for (uint64_t i = 0; i < p->n; i++) {
-        if (n != i * p->rows && counts[i] > 0) memmove(splats + n, splats + i * p->rows, counts[i] * sizeof *splats);
+        if (n != i * p->rows && counts[i] > 0)
+            memmove(splats + n, splats + i * p->rows, counts[i] * sizeof *splats);
         n += counts[i];
     }
     return n;
@@ -392,7 +425,8 @@ static void tell_order(const kiln_exec *x, const kiln_project_args *a)
 kiln_project_fn KILN_CPU(project);
 
 /* kiln_project_cpu, kiln_project_cpu_avx2 */
-kiln_status KILN_CPU(project)(const kiln_exec *x, const kiln_project_args *a, void *work, size_t *work_bytes, kiln_error *err)
+kiln_status KILN_CPU(project)(const kiln_exec *x, const kiln_project_args *a, void *work,
+                              size_t *work_bytes, kiln_error *err)
 {
     const pieces p = cut_project_pieces(x, a);
     kiln_carve carve = {.base = work};
@@ -403,7 +437,9 @@ kiln_status KILN_CPU(project)(const kiln_exec *x, const kiln_project_args *a, vo
         return KILN_OK;
     }
     if (*work_bytes < carve.used)
-        return kiln_fail(err, KILN_E_CAP, "project needs %zu bytes of work space, but was given %zu", carve.used, *work_bytes);
+        return kiln_fail(err, KILN_E_CAP,
+                         "project needs %zu bytes of work space, but was given %zu", carve.used,
+                         *work_bytes);
 
     kiln_projection lens;
     kiln_project_projection(&lens, a->view, &a->cut, a->profile, a->antialiased);

@@ -1,7 +1,8 @@
-/* project on CUDA, in one pass: a block takes 256 rows in order, projects them, tells those behind it how many it keeps,
- * colours these while those before it say the same, and writes them to their place (place_cuda.cuh). Planes are read once,
- * the parameters only of rows in front of the camera and colour only of visible ones; splats go out by way of shared
- * memory, so that a warp writes one run of whole sectors. */
+/* project on CUDA, in one pass: a block takes 256 rows in order, projects them, tells those behind
+ * it how many it keeps, colours these while those before it say the same, and writes them to their
+ * place (place_cuda.cuh). Planes are read once, the parameters only of rows in front of the camera
+ * and colour only of visible ones; splats go out by way of shared memory, so that a warp writes one
+ * run of whole sectors. */
 #include "kernels/project/project.h"
 
 #include "kernels/cuda.cuh"
@@ -18,23 +19,34 @@ namespace
 
 namespace cg = cooperative_groups;
 
-enum { BLOCK = 256, LANES = 32, WARPS = BLOCK / LANES, RESIDENT = 5, PIECES = 4, SECTOR_ROWS = 32 / sizeof(float) };
-enum { PATIENCE = 300 }; /* ns before a block looks back: the blocks before it, which began with it, are then further on */
+enum {
+    BLOCK = 256,
+    LANES = 32,
+    WARPS = BLOCK / LANES,
+    RESIDENT = 5,
+    PIECES = 4,
+    SECTOR_ROWS = 32 / sizeof(float)
+};
+/* ns before a block looks back: the blocks before it, which began with it, are then further on */
+enum { PATIENCE = 300 };
 static_assert(sizeof(kiln_splat2d) == PIECES * sizeof(uint4), "a splat is four pieces");
 
-/* ---- one Gaussian ---------------------------------------------------------------------------------------------------- */
+/* ---- one Gaussian ---------------------------------------------------------------------------- */
 __device__ void load_mean(const kiln_project_args &a, uint64_t row, kiln_raw *g)
 {
     for (int c = 0; c < 3; c++) g->mean[c] = __ldg(a.means + (c * a.n + row));
 }
 
-/* Asks for the means that the block most likely needs, into the L2 cache, while it waits for its ticket: tickets are given nearly
- * in the order of blockIdx. What a wrong guess asks for another block reads. */
+/* Asks for the means that the block most likely needs, into the L2 cache, while it waits for its
+ * ticket: tickets are given nearly in the order of blockIdx. What a wrong guess asks for another
+ * block reads. */
 __device__ void ask_for_means(const kiln_project_args &a)
 {
     const uint64_t row = uint64_t(blockIdx.x) * BLOCK + threadIdx.x;
     if (threadIdx.x % SECTOR_ROWS > 0 || row >= a.n) return;
-    for (int c = 0; c < 3; c++) asm volatile("prefetch.global.L2 [%0];" ::"l"(__cvta_generic_to_global(a.means + (c * a.n + row))));
+    for (int c = 0; c < 3; c++)
+        asm volatile(
+            "prefetch.global.L2 [%0];" ::"l"(__cvta_generic_to_global(a.means + (c * a.n + row))));
 }
 
 __device__ void load_shape(const kiln_project_args &a, uint64_t row, kiln_raw *g)
@@ -46,7 +58,8 @@ __device__ void load_shape(const kiln_project_args &a, uint64_t row, kiln_raw *g
 
 /* Of the profile's family: kiln_inria_outline, kiln_gsplat_outline. */
 template <kiln_family F>
-__device__ bool outline_of(const kiln_projection &l, const kiln_raw &g, kiln_splat3d *splat, kiln_outline *o)
+__device__ bool outline_of(const kiln_projection &l, const kiln_raw &g, kiln_splat3d *splat,
+                           kiln_outline *o)
 {
     kiln_project_splat3d(&l, &g, splat);
     switch (F) {
@@ -60,7 +73,8 @@ __device__ bool outline_of(const kiln_projection &l, const kiln_raw &g, kiln_spl
 }
 
 template <kiln_family F>
-__device__ bool is_tame(const kiln_projection &l, const kiln_raw &g, const kiln_splat3d &splat, const kiln_outline &o)
+__device__ bool is_tame(const kiln_projection &l, const kiln_raw &g, const kiln_splat3d &splat,
+                        const kiln_outline &o)
 {
     switch (F) { /* kiln_inria_is_tame, kiln_gsplat_is_tame */
 #define FAMILY(id)         \
@@ -72,14 +86,17 @@ __device__ bool is_tame(const kiln_projection &l, const kiln_raw &g, const kiln_
     }
 }
 
-/* Is the row visible, and how. First as if it were tame, which nearly all are; the others once more. */
+/* Is the row visible, and how. First as if it were tame, which nearly all are; the others once
+ * more. */
 template <kiln_family F>
-__device__ bool outline(const kiln_project_args &a, const kiln_projection &l, uint64_t row, kiln_splat3d *splat, kiln_outline *o)
+__device__ bool outline(const kiln_project_args &a, const kiln_projection &l, uint64_t row,
+                        kiln_splat3d *splat, kiln_outline *o)
 {
     kiln_raw g;
     if (row >= a.n) return false;
     load_mean(a, row, &g);
-    if (!kiln_project_in_depth(&l, kiln_project_depth(&l, g.mean[0], g.mean[1], g.mean[2]))) return false;
+    if (!kiln_project_in_depth(&l, kiln_project_depth(&l, g.mean[0], g.mean[1], g.mean[2])))
+        return false;
     load_shape(a, row, &g);
     kiln_projection how = l;
     if (l.mild) {
@@ -96,7 +113,8 @@ enum class harmonics { FLOATS, ROUNDED, HALVES };
 
 /* The coefficients of one degree: a fused multiply-add each, in their order. */
 template <int DEGREE, harmonics FROM>
-__device__ void add_degree(const kiln_project_args &a, uint64_t row, const float *basis, float sum[3])
+__device__ void add_degree(const kiln_project_args &a, uint64_t row, const float *basis,
+                           float sum[3])
 {
     float v[2 * DEGREE + 1][3]; /* all loads on their way before the first is used */
 #pragma unroll
@@ -107,27 +125,34 @@ __device__ void add_degree(const kiln_project_args &a, uint64_t row, const float
 #pragma unroll
     for (int m = 0; m < 2 * DEGREE + 1; m++)
         for (int c = 0; c < 3; c++)
-            sum[c] = kiln_fmaf(basis[m], FROM == harmonics::ROUNDED ? kiln_half_round(v[m][c]) : v[m][c], sum[c]);
+            sum[c] = kiln_fmaf(
+                basis[m], FROM == harmonics::ROUNDED ? kiln_half_round(v[m][c]) : v[m][c], sum[c]);
 }
 
 /* The same of a record of halves, which is there. */
-template <int DEGREE> __device__ void add_halves(const uint32_t *words, const float *basis, float sum[3])
+template <int DEGREE>
+__device__ void add_halves(const uint32_t *words, const float *basis, float sum[3])
 {
     constexpr int FIRST = 3 * (DEGREE * DEGREE - 1);
 #pragma unroll
     for (int i = 0; i < 3 * (2 * DEGREE + 1); i++)
-        sum[i % 3] = kiln_fmaf(basis[i / 3], kiln_halves_value(words[(FIRST + i) / 2], (FIRST + i) % 2), sum[i % 3]);
+        sum[i % 3] = kiln_fmaf(
+            basis[i / 3], kiln_halves_value(words[(FIRST + i) / 2], (FIRST + i) % 2), sum[i % 3]);
 }
 
 /* All degrees up to this one, in the direction (x, y, z). */
-template <int DEGREE> __device__ void add_record(const kiln_project_args &a, uint64_t row, float x, float y, float z, float sum[3])
+template <int DEGREE>
+__device__ void add_record(const kiln_project_args &a, uint64_t row, float x, float y, float z,
+                           float sum[3])
 {
-    constexpr uint32_t PIECES_OF_ROW = (3 * ((DEGREE + 1) * (DEGREE + 1) - 1) + 7) / 8; /* of four words (kiln_sh_words) */
+    /* of four words (kiln_sh_words) */
+    constexpr uint32_t PIECES_OF_ROW = (3 * ((DEGREE + 1) * (DEGREE + 1) - 1) + 7) / 8;
     uint32_t words[4 * PIECES_OF_ROW];
     float basis[9];
 #pragma unroll
     for (uint32_t k = 0; k < PIECES_OF_ROW; k++) {
-        const uint4 piece = __ldg(reinterpret_cast<const uint4 *>(a.sh_halves) + (row * PIECES_OF_ROW + k));
+        const uint4 piece =
+            __ldg(reinterpret_cast<const uint4 *>(a.sh_halves) + (row * PIECES_OF_ROW + k));
         memcpy(&words[4 * k], &piece, sizeof piece);
     }
     kiln_sh_basis1(x, y, z, basis);
@@ -147,7 +172,8 @@ template <int DEGREE> __device__ void add_record(const kiln_project_args &a, uin
 }
 
 template <harmonics FROM>
-__device__ void add_harmonics(const kiln_project_args &a, uint64_t row, uint32_t degree, float x, float y, float z, float sum[3])
+__device__ void add_harmonics(const kiln_project_args &a, uint64_t row, uint32_t degree, float x,
+                              float y, float z, float sum[3])
 {
     float basis[9];
     kiln_sh_basis1(x, y, z, basis);
@@ -167,8 +193,9 @@ __device__ void add_harmonics(const kiln_project_args &a, uint64_t row, uint32_t
 }
 
 template <>
-__device__ void add_harmonics<harmonics::HALVES>(const kiln_project_args &a, uint64_t row, uint32_t degree, float x, float y,
-                                                 float z, float sum[3])
+__device__ void add_harmonics<harmonics::HALVES>(const kiln_project_args &a, uint64_t row,
+                                                 uint32_t degree, float x, float y, float z,
+                                                 float sum[3])
 {
     switch (degree) {
     case 1:
@@ -188,9 +215,11 @@ __device__ float inverse_root(float x)
 }
 
 template <harmonics FROM>
-__device__ void colour(const kiln_project_args &a, const kiln_projection &l, uint64_t row, const float mean[3], float rgb[3])
+__device__ void colour(const kiln_project_args &a, const kiln_projection &l, uint64_t row,
+                       const float mean[3], float rgb[3])
 {
-    const uint32_t degree = (FROM == harmonics::HALVES ? a.sh_halves != nullptr : a.shN != nullptr) ? a.sh_degree : 0;
+    const uint32_t degree =
+        (FROM == harmonics::HALVES ? a.sh_halves != nullptr : a.shN != nullptr) ? a.sh_degree : 0;
     float sum[3];
     for (int c = 0; c < 3; c++) sum[c] = __ldg(a.sh0 + (c * a.n + row)) * KILN_SH_C0;
     if (degree > 0) {
@@ -204,10 +233,10 @@ __device__ void colour(const kiln_project_args &a, const kiln_projection &l, uin
     for (int c = 0; c < 3; c++) rgb[c] = kiln_sh_colour(sum[c]);
 }
 
-/* ---- out ------------------------------------------------------------------------------------------------------------- */
+/* ---- out ------------------------------------------------------------------------------------- */
 template <harmonics FROM>
-__device__ kiln_splat2d splat_of(const kiln_project_args &a, const kiln_projection &l, uint64_t row, const kiln_splat3d &splat,
-                                 const kiln_outline &o)
+__device__ kiln_splat2d splat_of(const kiln_project_args &a, const kiln_projection &l, uint64_t row,
+                                 const kiln_splat3d &splat, const kiln_outline &o)
 {
     kiln_splat2d s;
     s.x = o.x;
@@ -228,8 +257,12 @@ __device__ kiln_splat2d splat_of(const kiln_project_args &a, const kiln_projecti
     return s;
 }
 
-/* Where piece p of a warp's r-th splat is kept: turned, so that eight lanes with a piece each meet all 32 banks. */
-__device__ uint32_t stage_place(uint32_t r, uint32_t p) { return PIECES * r + (p ^ (r >> 1 & (PIECES - 1))); }
+/* Where piece p of a warp's r-th splat is kept: turned, so that eight lanes with a piece each meet
+ * all 32 banks. */
+__device__ uint32_t stage_place(uint32_t r, uint32_t p)
+{
+    return PIECES * r + (p ^ (r >> 1 & (PIECES - 1)));
+}
 
 __device__ void put_splat(uint4 *stage, uint32_t r, const kiln_splat2d &s)
 {
@@ -239,11 +272,17 @@ __device__ void put_splat(uint4 *stage, uint32_t r, const kiln_splat2d &s)
 }
 
 /* The pieces that end with the depth and with the row. */
-enum { DEPTH_PIECE = offsetof(kiln_splat2d, depth) / sizeof(uint4), ROW_PIECE = offsetof(kiln_splat2d, row) / sizeof(uint4) };
-static_assert(offsetof(kiln_splat2d, depth) % sizeof(uint4) == 12 && offsetof(kiln_splat2d, row) % sizeof(uint4) == 12, "ends");
+enum {
+    DEPTH_PIECE = offsetof(kiln_splat2d, depth) / sizeof(uint4),
+    ROW_PIECE = offsetof(kiln_splat2d, row) / sizeof(uint4)
+};
+static_assert(offsetof(kiln_splat2d, depth) % sizeof(uint4) == 12 &&
+                  offsetof(kiln_splat2d, row) % sizeof(uint4) == 12,
+              "ends");
 
 /* A warp's n splats, to place `first` and those behind it. */
-__device__ void write_splats(const kiln_project_args &a, const uint4 *stage, uint32_t n, uint32_t first)
+__device__ void write_splats(const kiln_project_args &a, const uint4 *stage, uint32_t n,
+                             uint32_t first)
 {
     for (uint32_t i = threadIdx.x % LANES; i < PIECES * n; i += LANES) {
         const uint32_t p = i % PIECES, to = first + i / PIECES;
@@ -262,7 +301,7 @@ __device__ void add_box_pairs(const kiln_project_args &a, uint64_t pairs)
     if (warp.thread_rank() == 0 && pairs > 0) kiln::add64(a.box_pairs, pairs);
 }
 
-/* ---- kernel ---------------------------------------------------------------------------------------------------------- */
+/* ---- kernel ---------------------------------------------------------------------------------- */
 struct workspace {
     kiln::places places;
     uint32_t *ticket;       /* behind them: one memset for both */
@@ -285,15 +324,18 @@ __device__ uint32_t count_before(const block_memory &m, uint32_t warp)
     return before;
 }
 
-/* By one thread of a warp, which keeps so many rows. The last warp of the block tells the blocks behind; none waits for another. */
-__device__ void tell_count(const workspace &w, uint32_t block, uint32_t warp, uint32_t count, block_memory *m)
+/* By one thread of a warp, which keeps so many rows. The last warp of the block tells the blocks
+ * behind; none waits for another. */
+__device__ void tell_count(const workspace &w, uint32_t block, uint32_t warp, uint32_t count,
+                           block_memory *m)
 {
     const uint32_t own = TOLD + count, all = atomicAdd(&m->told, own) + own;
     m->counts[warp] = count;
     if (all / TOLD == WARPS) kiln::place_say_count(w.places, block, all % TOLD);
 }
 
-/* By one whole warp: where the block's splats begin, for all of its threads to see behind a barrier. */
+/* By one whole warp: where the block's splats begin, for all of its threads to see behind a
+ * barrier. */
 __device__ void find_place(const workspace &w, uint32_t block, block_memory *m)
 {
     __nanosleep(PATIENCE);
@@ -302,15 +344,18 @@ __device__ void find_place(const workspace &w, uint32_t block, block_memory *m)
 }
 
 /* By one thread: the block's splats end here. */
-__device__ void tell_end(const kiln_project_args &a, const workspace &w, uint32_t block, uint32_t end)
+__device__ void tell_end(const kiln_project_args &a, const workspace &w, uint32_t block,
+                         uint32_t end)
 {
     kiln::place_say_sum(w.places, block, end);
     if (block == w.blocks - 1) *a.n_visible = end;
 }
 
-/* BOXES: a.box_pairs is there. Else nothing is computed for it, which the compiler does not see at run time. */
+/* BOXES: a.box_pairs is there. Else nothing is computed for it, which the compiler does not see at
+ * run time. */
 template <kiln_family F, harmonics FROM, bool BOXES>
-__global__ void __launch_bounds__(BLOCK, RESIDENT) project(kiln_project_args a, kiln_projection l, workspace w)
+__global__ void __launch_bounds__(BLOCK, RESIDENT)
+    project(kiln_project_args a, kiln_projection l, workspace w)
 {
     __shared__ block_memory m;
     const uint32_t warp = threadIdx.x / LANES, lane = threadIdx.x % LANES;
@@ -327,16 +372,20 @@ __global__ void __launch_bounds__(BLOCK, RESIDENT) project(kiln_project_args a, 
     const bool is_visible = outline<F>(a, l, row, &splat, &o);
     const uint32_t visible = __ballot_sync(0xffffffffu, is_visible);
     if (lane == 0) tell_count(w, block, warp, __popc(visible), &m);
-    if (is_visible) put_splat(m.stage[warp], __popc(visible & ((1u << lane) - 1)), splat_of<FROM>(a, l, row, splat, o));
+    if (is_visible)
+        put_splat(m.stage[warp], __popc(visible & ((1u << lane) - 1)),
+                  splat_of<FROM>(a, l, row, splat, o));
     if (warp == 0) find_place(w, block, &m);
     __syncthreads();
     const uint32_t first = m.first + count_before(m, warp), kept = __popc(visible);
     if (threadIdx.x == BLOCK - 1) tell_end(a, w, block, first + kept);
     write_splats(a, m.stage[warp], kept, first);
-    if (BOXES) add_box_pairs(a, is_visible ? static_cast<uint64_t>(o.box_x) * static_cast<uint64_t>(o.box_y) : 0);
+    if (BOXES)
+        add_box_pairs(
+            a, is_visible ? static_cast<uint64_t>(o.box_x) * static_cast<uint64_t>(o.box_y) : 0);
 }
 
-/* ---- launchers ------------------------------------------------------------------------------------------------------- */
+/* ---- launchers ------------------------------------------------------------------------------- */
 void lay_out_projection(workspace *w, const kiln_project_args *a, void *work)
 {
     kiln_carve c = {static_cast<char *>(work), 0};
@@ -351,7 +400,8 @@ using project_kernel = void (*)(kiln_project_args, kiln_projection, workspace);
 template <kiln_family F, bool BOXES> project_kernel kernel_with(const kiln_project_args *a)
 {
     if (!a->half_sh) return project<F, harmonics::FLOATS, BOXES>;
-    return a->sh_halves ? project<F, harmonics::HALVES, BOXES> : project<F, harmonics::ROUNDED, BOXES>;
+    return a->sh_halves ? project<F, harmonics::HALVES, BOXES>
+                        : project<F, harmonics::ROUNDED, BOXES>;
 }
 
 template <kiln_family F> project_kernel kernel_for(const kiln_project_args *a)
@@ -360,7 +410,8 @@ template <kiln_family F> project_kernel kernel_for(const kiln_project_args *a)
 }
 
 template <kiln_family F>
-kiln_status run_projection(const kiln_exec *x, const kiln_project_args *a, const workspace &w, kiln_error *err)
+kiln_status run_projection(const kiln_exec *x, const kiln_project_args *a, const workspace &w,
+                           kiln_error *err)
 {
     kiln_projection l;
     kiln_project_projection(&l, a->view, &a->cut, a->profile, a->antialiased);
@@ -372,8 +423,8 @@ kiln_status run_projection(const kiln_exec *x, const kiln_project_args *a, const
 
 } // namespace
 
-extern "C" kiln_status kiln_project_cuda(const kiln_exec *x, const kiln_project_args *a, void *work, size_t *work_bytes,
-                                         kiln_error *err)
+extern "C" kiln_status kiln_project_cuda(const kiln_exec *x, const kiln_project_args *a, void *work,
+                                         size_t *work_bytes, kiln_error *err)
 {
     const kiln::entry entry(x, "project");
     CUDA_ENTER(entry.guard);
@@ -396,6 +447,7 @@ extern "C" kiln_status kiln_project_cuda(const kiln_exec *x, const kiln_project_
         return run_projection<KILN_FAMILY_##id>(x, a, w, err);
 #include "kernels/profiles/profiles.def"
     default:
-        return kiln_fail(err, KILN_E_BUG, "project: profile %d belongs to no family", static_cast<int>(a->profile));
+        return kiln_fail(err, KILN_E_BUG, "project: profile %d belongs to no family",
+                         static_cast<int>(a->profile));
     }
 }

@@ -1,8 +1,10 @@
-/* sh_math -- real spherical harmonics of degree 0 to 4 at a unit direction, in the order and with the signs of
- * trained files: coefficient l^2 + l + m of degree l and order m, Condon-Shortley phase included.
+/* sh_math -- real spherical harmonics of degree 0 to 4 at a unit direction, in the order and with
+ * the signs of trained files: coefficient l^2 + l + m of degree l and order m, Condon-Shortley
+ * phase included.
  *
- * Degrees 0 to 3 are the polynomials and constants of INRIA's forward.cu (computeColorFromSH); degree 4 continues them
- * with the constants of P.-P. Sloan, Stupid Spherical Harmonics Tricks (2008), appendix A2. */
+ * Degrees 0 to 3 are the polynomials and constants of INRIA's forward.cu (computeColorFromSH);
+ * degree 4 continues them with the constants of P.-P. Sloan, Stupid Spherical Harmonics Tricks
+ * (2008), appendix A2. */
 #ifndef KILN_KERNELS_SH_MATH_H
 #define KILN_KERNELS_SH_MATH_H
 
@@ -74,7 +76,8 @@ static inline KILN_HD void kiln_sh_basis4(float x, float y, float z, float b[9])
     b[8] = KILN_SH_C4G * (xx * (xx - 3.0f * yy) - yy * (3.0f * xx - yy));
 }
 
-/* The colour from the sum over coefficients: + 0.5, not below 0; no upper clamp, as in computeColorFromSH. NaN gives 0. */
+/* The colour from the sum over coefficients: + 0.5, not below 0; no upper clamp, as in
+ * computeColorFromSH. NaN gives 0. */
 static inline KILN_HD float kiln_sh_colour(float sum)
 {
     const float v = sum + 0.5f;

@@ -1,19 +1,21 @@
-/* project_backward -- from the gradients of what was drawn (raster_backward) to those of a chunk's parameters.
+/* project_backward -- from the gradients of what was drawn (raster_backward) to those of a chunk's
+ * parameters.
  *
  * Planes are planar and hold raw parameters, as for project:
  *   means [3][n], log_scales [3][n], quats [4][n], opacity_logits [n]   f32  in
- *   splats [n_splats]       in     what project made of these rows under the same view, in any order; those whose `row` is n
- *                                  or more are others'
+ *   splats [n_splats]       in     what project made of these rows under the same view, in any
+ *                                  order; those whose `row` is n or more are others'
  *   drawn [9][n]            in     raster_backward's gradients
- *   gradients [P][n]        out    P = kiln_gradient_planes(sh_degree), in the order of kiln_gradient_plane; zero for rows that
- *                                  no splat has
+ *   gradients [P][n]        out    P = kiln_gradient_planes(sh_degree), in the order of
+ *                                  kiln_gradient_plane; zero for rows that no splat has
  *
- * The rotation's gradient is that of half angles about the Gaussian's own axes: quat (1, h0, h1, h2), not of the quaternion's four
- * numbers. Left out, as in the measurements that chose this (DESIGN.md): how the mean moves the Jacobian, the direction of the
- * colour and the antialiasing factor. What is not finite becomes 0.
+ * The rotation's gradient is that of half angles about the Gaussian's own axes: quat (1, h0, h1,
+ * h2), not of the quaternion's four numbers. Left out, as in the measurements that chose this
+ * (DESIGN.md): how the mean moves the Jacobian, the direction of the colour and the antialiasing
+ * factor. What is not finite becomes 0.
  *
- * Each row alone, in pinned arithmetic: the same bits everywhere. Pointers, work (none), threads: as in knn.h.
- * KILN_E_INPUT: n above 2^32 - 2, a degree above 4.
+ * Each row alone, in pinned arithmetic: the same bits everywhere. Pointers, work (none), threads:
+ * as in knn.h. KILN_E_INPUT: n above 2^32 - 2, a degree above 4.
  */
 #ifndef KILN_KERNELS_PROJECT_BACKWARD_H
 #define KILN_KERNELS_PROJECT_BACKWARD_H
@@ -50,11 +52,13 @@ typedef struct {
     float *gradients;
 } kiln_project_backward_args;
 
-typedef kiln_status kiln_project_backward_fn(const kiln_exec *x, const kiln_project_backward_args *a, void *work,
+typedef kiln_status kiln_project_backward_fn(const kiln_exec *x,
+                                             const kiln_project_backward_args *a, void *work,
                                              size_t *work_bytes, kiln_error *err);
 
 /* Checks the arguments for both siblings. */
-kiln_status kiln_project_backward_check(const kiln_project_backward_args *a, kiln_error *err) KILN_MUST_CHECK;
+kiln_status kiln_project_backward_check(const kiln_project_backward_args *a,
+                                        kiln_error *err) KILN_MUST_CHECK;
 
 /* The arrays that it reads and writes, for kernels/arrays.h. */
 #define KILN_ARRAYS_project_backward(A)       \

@@ -8,8 +8,8 @@
 kiln_project_backward_fn KILN_CPU(project_backward);
 
 /* kiln_project_backward_cpu, kiln_project_backward_cpu_avx2 */
-kiln_status KILN_CPU(project_backward)(const kiln_exec *x, const kiln_project_backward_args *a, void *work, size_t *work_bytes,
-                                       kiln_error *err)
+kiln_status KILN_CPU(project_backward)(const kiln_exec *x, const kiln_project_backward_args *a,
+                                       void *work, size_t *work_bytes, kiln_error *err)
 {
     KILN_TRY(kiln_project_backward_check(a, err));
     if (!work) {

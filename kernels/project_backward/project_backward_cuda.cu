@@ -9,7 +9,8 @@ namespace
 
 enum { BLOCK = 128 };
 
-__global__ void __launch_bounds__(BLOCK) take_splats(const kiln_project_backward_args a, const kiln_projection lens)
+__global__ void __launch_bounds__(BLOCK)
+    take_splats(const kiln_project_backward_args a, const kiln_projection lens)
 {
     for (uint64_t i = kiln::thread_index(); i < a.n_splats; i += kiln::thread_count())
         if (a.splats[i].row < a.n) kiln_project_backward_row(&a, &lens, &a.splats[i]);
@@ -17,7 +18,8 @@ __global__ void __launch_bounds__(BLOCK) take_splats(const kiln_project_backward
 
 } // namespace
 
-extern "C" kiln_status kiln_project_backward_cuda(const kiln_exec *x, const kiln_project_backward_args *a, void *work,
+extern "C" kiln_status kiln_project_backward_cuda(const kiln_exec *x,
+                                                  const kiln_project_backward_args *a, void *work,
                                                   size_t *work_bytes, kiln_error *err)
 {
     KILN_TRY(kiln_project_backward_check(a, err));

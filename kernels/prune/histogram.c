@@ -1,7 +1,8 @@
 /* kiln_histogram_add: see prune.h. */
 #include "kernels/prune/prune.h"
 
-void kiln_histogram_add(uint64_t *bins, uint32_t n_bins, float lo, float hi, const float *values, uint64_t n)
+void kiln_histogram_add(uint64_t *bins, uint32_t n_bins, float lo, float hi, const float *values,
+                        uint64_t n)
 {
     const double scale = (double)n_bins / ((double)hi - (double)lo);
     for (uint64_t i = 0; i < n; i++) {

@@ -1,5 +1,6 @@
-/* merge_find -- near-duplicates by cells as large as the distance, sorted by cell; a row looks into its own and the 26
- * around it. Cells are counted inside the robust box and cut off at its border, so that one outlier costs nothing. */
+/* merge_find -- near-duplicates by cells as large as the distance, sorted by cell; a row looks into
+ * its own and the 26 around it. Cells are counted inside the robust box and cut off at its border,
+ * so that one outlier costs nothing. */
 #include "kernels/prune/merge.h"
 
 #include "base/carve.h"
@@ -40,14 +41,16 @@ static double cell_size(const kiln_merge_find_args *a, int axis)
 
 static uint64_t cell_of(const kiln_merge_find_args *a, uint64_t row, int axis)
 {
-    const double at = ((double)a->means[(uint64_t)axis * a->n + row] - (double)a->lo[axis]) / cell_size(a, axis);
+    const double at =
+        ((double)a->means[(uint64_t)axis * a->n + row] - (double)a->lo[axis]) / cell_size(a, axis);
     if (!(at > 0)) return 0;
     return at >= AXIS_CELLS - 1 ? AXIS_CELLS - 1 : (uint64_t)at;
 }
 
 static uint64_t pack_cell(const int64_t cell[3])
 {
-    return (uint64_t)cell[2] << (2 * AXIS_BITS) | (uint64_t)cell[1] << AXIS_BITS | (uint64_t)cell[0];
+    return (uint64_t)cell[2] << (2 * AXIS_BITS) | (uint64_t)cell[1] << AXIS_BITS |
+           (uint64_t)cell[0];
 }
 
 static uint64_t first_at_least(const uint64_t *keys, uint64_t n, uint64_t key)
@@ -93,7 +96,8 @@ static int is_alike(const kiln_merge_find_args *a, uint64_t p, uint64_t q)
     sorted_axes(a, p, s);
     sorted_axes(a, q, t);
     for (uint64_t c = 0; c < 3; c++) {
-        const float colour = (a->sh0[c * a->n + p] - a->sh0[c * a->n + q]) * 0.28209479f; /* 1/(2 sqrt pi), Y_0^0 */
+        /* 1/(2 sqrt pi), Y_0^0 */
+        const float colour = (a->sh0[c * a->n + p] - a->sh0[c * a->n + q]) * 0.28209479f;
         if (!(fabsf(s[c] - t[c]) <= 0.25f) || !(fabsf(colour) <= 0.05f)) return 0;
     }
     for (uint64_t c = 0; c < 4; c++) {
@@ -105,7 +109,8 @@ static int is_alike(const kiln_merge_find_args *a, uint64_t p, uint64_t q)
     return dot * dot >= 0.98 * 0.98 * pp * qq;
 }
 
-static void take_from_cell(const kiln_merge_find_args *a, const layout *l, const int64_t cell[3], uint32_t row)
+static void take_from_cell(const kiln_merge_find_args *a, const layout *l, const int64_t cell[3],
+                           uint32_t row)
 {
     for (int c = 0; c < 3; c++)
         if (cell[c] < 0 || cell[c] >= AXIS_CELLS) return;
@@ -121,7 +126,8 @@ void kiln_merge_find(const kiln_merge_find_args *a, void *work)
 {
     const layout l = lay_out_cells(a->n, work);
     for (uint64_t i = 0; i < a->n; i++) {
-        const int64_t cell[3] = {(int64_t)cell_of(a, i, 0), (int64_t)cell_of(a, i, 1), (int64_t)cell_of(a, i, 2)};
+        const int64_t cell[3] = {(int64_t)cell_of(a, i, 0), (int64_t)cell_of(a, i, 1),
+                                 (int64_t)cell_of(a, i, 2)};
         l.keys[i] = pack_cell(cell);
         l.rows[i] = a->into[i] = (uint32_t)i;
     }
@@ -129,7 +135,8 @@ void kiln_merge_find(const kiln_merge_find_args *a, void *work)
     for (uint64_t i = 0; i < a->n; i++) {
         if (a->into[i] != i || (a->skip && a->skip[i])) continue;
         for (int k = 0; k < 27; k++) {
-            const int64_t cell[3] = {(int64_t)cell_of(a, i, 0) + k % 3 - 1, (int64_t)cell_of(a, i, 1) + k / 3 % 3 - 1,
+            const int64_t cell[3] = {(int64_t)cell_of(a, i, 0) + k % 3 - 1,
+                                     (int64_t)cell_of(a, i, 1) + k / 3 % 3 - 1,
                                      (int64_t)cell_of(a, i, 2) + k / 9 - 1};
             take_from_cell(a, &l, cell, (uint32_t)i);
         }

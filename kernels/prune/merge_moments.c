@@ -1,5 +1,6 @@
-/* merge_moments -- one Gaussian with the mean and covariance of several. Covariances are added in double; the axes of the
- * sum come from Jacobi rotations (ellipsoid_math.h): the same bits on every machine. */
+/* merge_moments -- one Gaussian with the mean and covariance of several. Covariances are added in
+ * double; the axes of the sum come from Jacobi rotations (ellipsoid_math.h): the same bits on every
+ * machine. */
 #include "kernels/prune/merge.h"
 
 #include "kernels/math/ellipsoid_math.h"
@@ -20,7 +21,8 @@ static void add_covariance(const kiln_merge_gaussian *g, double weight, double s
     }
     for (int i = 0; i < 3; i++)
         for (int j = 0; j < 3; j++)
-            for (int k = 0; k < 3; k++) sum[3 * i + j] += weight * r[3 * i + k] * s2[k] * r[3 * j + k];
+            for (int k = 0; k < 3; k++)
+                sum[3 * i + j] += weight * r[3 * i + k] * s2[k] * r[3 * j + k];
 }
 
 static float log_scale_of(double variance)
@@ -29,7 +31,8 @@ static float log_scale_of(double variance)
     return kiln_logf((float)sqrt(variance > least ? variance : least));
 }
 
-void kiln_merge_moments(const kiln_merge_gaussian *g, uint32_t n, double *weights, kiln_merge_gaussian *out)
+void kiln_merge_moments(const kiln_merge_gaussian *g, uint32_t n, double *weights,
+                        kiln_merge_gaussian *out)
 {
     double total = 0, through = 1, mean[3] = {0, 0, 0}, covariance[9] = {0}, axes[9], quat[4];
     for (uint32_t i = 0; i < n; i++) {

@@ -1,9 +1,11 @@
-/* prune -- applies the rules of kiln-prune to the rows of one block: which rows stay, with which log scales.
+/* prune -- applies the rules of kiln-prune to the rows of one block: which rows stay, with which
+ * log scales.
  *
  * Planes planar f32, in: means [3][n], log_scales [3][n], opacity_logits [n]; spacing2 [n] or NULL.
  *   keep           [n] u8     out  1: the row stays
  *   log_scales_out [3][n] f32 out  clamped where a clamping rule says so; may not overlap the input
- *   counts         [KILN_PRUNE_RULES][2] u64  in out, added to: [rule][0] rows dropped, [rule][1] rows clamped.
+ *   counts         [KILN_PRUNE_RULES][2] u64  in out, added to: [rule][0] rows dropped, [rule][1]
+ *                                             rows clamped.
  *                                  A row counts for each rule that touched it until one drops it.
  * Rules run in the order of KILN_PRUNE_RULE_MAP; max-spacing comes before the other ceilings,
  * because an axis that they have lowered no longer shows that it was wrong. Thresholds that are NAN
@@ -25,9 +27,10 @@
 
 KILN_C_BEGIN
 
-/* The rules in the order in which they look at a row, RULE(id, number). Each has a step, kiln_prune_step_ID in prune_math.h, and
- * does not compile without it. The number is the rule's place in counts, in reports and in stored tallies, and never changes.
- * A new rule takes the next one. */
+/* The rules in the order in which they look at a row, RULE(id, number). Each has a step,
+ * kiln_prune_step_ID in prune_math.h, and does not compile without it. The number is the rule's
+ * place in counts, in reports and in stored tallies, and never changes. A new rule takes the next
+ * one. */
 #define KILN_PRUNE_RULE_MAP(RULE) \
     RULE(merge, 10)               \
     RULE(drop_row, 0)             \
@@ -57,7 +60,8 @@ static_assert(KILN_PRUNE_RULES <= 32, "sets of rules are 32 bits");
 #undef KILN_PRUNE_ONE
 #undef KILN_PRUNE_BIT
 
-/* What a pass over the scene says of a row; FAINT, HIDDEN and UNCHOSEN are of passes over the rows that all other rules leave. */
+/* What a pass over the scene says of a row; FAINT, HIDDEN and UNCHOSEN are of passes over the rows
+ * that all other rules leave. */
 typedef enum {
     KILN_PRUNE_STAY = 0,
     KILN_PRUNE_NAMED = 1,
@@ -72,9 +76,11 @@ typedef enum { KILN_PRUNE_CLAMP = 0, KILN_PRUNE_DROP = 1 } kiln_prune_policy;
 /* Thresholds as the kernel compares them, and what the rules on scales do.
  *   min_opacity  logit; drop below                    outlier      drop a larger spacing2
  *   crop_box     x0 y0 z0 x1 y1 z1; drop outside      crop_sphere  x y z radius; drop outside
- *   min_scale, max_scale, max_extent                  logarithms of a length: any axis below, above, above
+ *   min_scale, max_scale, max_extent                  logarithms of a length: any axis below,
+ *                                                     above, above
  *   max_needle   longest axis / middle axis above this
- *   max_spacing  factor, floor2: an axis above factor * sqrt(max(spacing2, floor2)); both 0: the rule does not look at the row
+ *   max_spacing  factor, floor2: an axis above factor * sqrt(max(spacing2, floor2)); both 0: the
+ *                rule does not look at the row
  * Policies of rules that have one: whether they clamp the axes or drop the row.
  */
 typedef struct {
@@ -84,23 +90,28 @@ typedef struct {
     float max_needle;
     float outlier;
     float crop_box[6], crop_sphere[4];
-    kiln_prune_policy min_scale_policy, max_scale_policy, max_extent_policy, max_spacing_policy, max_needle_policy;
+    kiln_prune_policy min_scale_policy, max_scale_policy, max_extent_policy, max_spacing_policy,
+        max_needle_policy;
 } kiln_prune_rules;
 
 typedef struct {
     uint64_t n;
     const float *means, *log_scales, *opacity_logits, *spacing2;
-    const uint8_t *drop; /* [n] or NULL; kiln_prune_mark: what passes over the scene say of the row */
+    /* [n] or NULL; kiln_prune_mark: what passes over the scene say of the row */
+    const uint8_t *drop;
     const kiln_prune_rules *rules;
     uint8_t *keep;
     float *log_scales_out;
     uint64_t (*counts)[2];
 } kiln_prune_args;
 
-typedef kiln_status kiln_prune_fn(const kiln_exec *x, const kiln_prune_args *a, void *work, size_t *work_bytes, kiln_error *err);
+typedef kiln_status kiln_prune_fn(const kiln_exec *x, const kiln_prune_args *a, void *work,
+                                  size_t *work_bytes, kiln_error *err);
 
-/* Histogram: bins of equal width over [lo, hi), values below and above in the first and last bin. NaN is not counted. */
-void kiln_histogram_add(uint64_t *bins, uint32_t n_bins, float lo, float hi, const float *values, uint64_t n);
+/* Histogram: bins of equal width over [lo, hi), values below and above in the first and last bin.
+ * NaN is not counted. */
+void kiln_histogram_add(uint64_t *bins, uint32_t n_bins, float lo, float hi, const float *values,
+                        uint64_t n);
 
 /* The arrays that it reads and writes, for kernels/arrays.h. */
 #define KILN_ARRAYS_prune(A)         \

@@ -1,4 +1,5 @@
-/* prune on the CPU: rows are independent; the counts are integers, so that threads change nothing. */
+/* prune on the CPU: rows are independent; the counts are integers, so that threads change
+ * nothing. */
 #include "kernels/prune/prune.h"
 
 #include "kernels/prune/prune_math.h"
@@ -19,7 +20,8 @@ static kiln_prune_one load(const kiln_prune_args *a, int64_t i)
 }
 
 /* kiln_prune_cpu, kiln_prune_cpu_avx2 */
-kiln_status KILN_CPU(prune)(const kiln_exec *x, const kiln_prune_args *a, void *work, size_t *work_bytes, kiln_error *err)
+kiln_status KILN_CPU(prune)(const kiln_exec *x, const kiln_prune_args *a, void *work,
+                            size_t *work_bytes, kiln_error *err)
 {
     enum { N_COUNTS = 2 * KILN_PRUNE_RULES };
     uint64_t counts[N_COUNTS] = {0};
@@ -37,7 +39,8 @@ kiln_status KILN_CPU(prune)(const kiln_exec *x, const kiln_prune_args *a, void *
         a->keep[i] = by < 0;
         for (int c = 0; c < 3; c++) a->log_scales_out[c * n + i] = one.log_scale[c];
         if (by >= 0) counts[2 * by]++;
-        for (int r = 0; one.clamped && r < KILN_PRUNE_RULES; r++) counts[2 * r + 1] += one.clamped >> r & 1u;
+        for (int r = 0; one.clamped && r < KILN_PRUNE_RULES; r++)
+            counts[2 * r + 1] += one.clamped >> r & 1u;
     }
     for (int r = 0; r < KILN_PRUNE_RULES; r++) {
         a->counts[r][0] += counts[2 * r];

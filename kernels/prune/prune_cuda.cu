@@ -1,4 +1,5 @@
-/* prune on CUDA: one thread a row; a block adds up what its rules did in shared memory, then adds that to the counts. */
+/* prune on CUDA: one thread a row; a block adds up what its rules did in shared memory, then adds
+ * that to the counts. */
 #include "kernels/prune/prune.h"
 
 #include "kernels/cuda.cuh"
@@ -20,7 +21,8 @@ __device__ kiln_prune_one load(const kiln_prune_args &a, uint64_t i)
     return one;
 }
 
-__device__ void apply(const kiln_prune_args &a, const kiln_prune_rules &rules, uint64_t i, unsigned *counts)
+__device__ void apply(const kiln_prune_args &a, const kiln_prune_rules &rules, uint64_t i,
+                      unsigned *counts)
 {
     kiln_prune_one one = load(a, i);
     const int by = kiln_prune_row(&rules, &one);
@@ -37,7 +39,8 @@ __global__ void __launch_bounds__(BLOCK) apply_rules(kiln_prune_args a, kiln_pru
     __shared__ unsigned counts[N_COUNTS];
     for (unsigned k = threadIdx.x; k < N_COUNTS; k += BLOCK) counts[k] = 0;
     __syncthreads();
-    for (uint64_t i = kiln::thread_index(); i < a.n; i += kiln::thread_count()) apply(a, rules, i, counts);
+    for (uint64_t i = kiln::thread_index(); i < a.n; i += kiln::thread_count())
+        apply(a, rules, i, counts);
     __syncthreads();
     for (unsigned k = threadIdx.x; k < N_COUNTS; k += BLOCK)
         if (counts[k] > 0) kiln::add64(&a.counts[k / 2][k % 2], counts[k]);
@@ -45,8 +48,8 @@ __global__ void __launch_bounds__(BLOCK) apply_rules(kiln_prune_args a, kiln_pru
 
 } // namespace
 
-extern "C" kiln_status kiln_prune_cuda(const kiln_exec *x, const kiln_prune_args *a, void *work, size_t *work_bytes,
-                                       kiln_error *err)
+extern "C" kiln_status kiln_prune_cuda(const kiln_exec *x, const kiln_prune_args *a, void *work,
+                                       size_t *work_bytes, kiln_error *err)
 {
     const kiln::entry entry(x, "prune");
     CUDA_ENTER(entry.guard);

@@ -1,5 +1,5 @@
-/* prune_math -- what the rules do to one row: pinned, the same bits on every machine. Comparisons are written so that a
- * threshold that is NAN never fires. */
+/* prune_math -- what the rules do to one row: pinned, the same bits on every machine. Comparisons
+ * are written so that a threshold that is NAN never fires. */
 #ifndef KILN_KERNELS_PRUNE_MATH_H
 #define KILN_KERNELS_PRUNE_MATH_H
 
@@ -60,52 +60,65 @@ static inline KILN_HD int kiln_prune_needle(float log_scale[3], float ratio)
     return 1;
 }
 
-/* ---- steps: what a rule does to a row ----------------------------------------------------------------------------------- */
-/* A step gives KILN_PRUNE_DROP; or KILN_PRUNE_CLAMP, when it has changed log_scale; or KILN_PRUNE_NOTHING. */
+/* ---- steps: what a rule does to a row -------------------------------------------------------- */
+/* A step gives KILN_PRUNE_DROP; or KILN_PRUNE_CLAMP, when it has changed log_scale; or
+ * KILN_PRUNE_NOTHING. */
 enum { KILN_PRUNE_NOTHING = -1 };
 
-static inline KILN_HD int kiln_prune_if(int hit, kiln_prune_policy policy) { return hit ? (int)policy : (int)KILN_PRUNE_NOTHING; }
+static inline KILN_HD int kiln_prune_if(int hit, kiln_prune_policy policy)
+{
+    return hit ? (int)policy : (int)KILN_PRUNE_NOTHING;
+}
 
-static inline KILN_HD int kiln_prune_step_merge(const kiln_prune_rules *r, const kiln_prune_one *one)
+static inline KILN_HD int kiln_prune_step_merge(const kiln_prune_rules *r,
+                                                const kiln_prune_one *one)
 {
     (void)r;
     return kiln_prune_if(one->mark == KILN_PRUNE_MERGED, KILN_PRUNE_DROP);
 }
 
-static inline KILN_HD int kiln_prune_step_drop_row(const kiln_prune_rules *r, const kiln_prune_one *one)
+static inline KILN_HD int kiln_prune_step_drop_row(const kiln_prune_rules *r,
+                                                   const kiln_prune_one *one)
 {
     (void)r;
     return kiln_prune_if(one->mark == KILN_PRUNE_NAMED, KILN_PRUNE_DROP);
 }
 
-static inline KILN_HD int kiln_prune_step_min_opacity(const kiln_prune_rules *r, const kiln_prune_one *one)
+static inline KILN_HD int kiln_prune_step_min_opacity(const kiln_prune_rules *r,
+                                                      const kiln_prune_one *one)
 {
     return kiln_prune_if(one->opacity_logit < r->min_opacity, KILN_PRUNE_DROP);
 }
 
-static inline KILN_HD int kiln_prune_step_crop_box(const kiln_prune_rules *r, const kiln_prune_one *one)
+static inline KILN_HD int kiln_prune_step_crop_box(const kiln_prune_rules *r,
+                                                   const kiln_prune_one *one)
 {
     int outside = 0;
-    for (int a = 0; a < 3; a++) outside |= one->mean[a] < r->crop_box[a] || one->mean[a] > r->crop_box[3 + a];
+    for (int a = 0; a < 3; a++)
+        outside |= one->mean[a] < r->crop_box[a] || one->mean[a] > r->crop_box[3 + a];
     return kiln_prune_if(outside, KILN_PRUNE_DROP);
 }
 
-static inline KILN_HD int kiln_prune_step_crop_sphere(const kiln_prune_rules *r, const kiln_prune_one *one)
+static inline KILN_HD int kiln_prune_step_crop_sphere(const kiln_prune_rules *r,
+                                                      const kiln_prune_one *one)
 {
     double d2 = 0;
     for (int a = 0; a < 3; a++) {
         const double d = (double)one->mean[a] - (double)r->crop_sphere[a];
         d2 += d * d;
     }
-    return kiln_prune_if(d2 > (double)r->crop_sphere[3] * (double)r->crop_sphere[3], KILN_PRUNE_DROP);
+    return kiln_prune_if(d2 > (double)r->crop_sphere[3] * (double)r->crop_sphere[3],
+                         KILN_PRUNE_DROP);
 }
 
-static inline KILN_HD int kiln_prune_step_outlier(const kiln_prune_rules *r, const kiln_prune_one *one)
+static inline KILN_HD int kiln_prune_step_outlier(const kiln_prune_rules *r,
+                                                  const kiln_prune_one *one)
 {
     return kiln_prune_if(one->spacing2 > r->outlier, KILN_PRUNE_DROP);
 }
 
-static inline KILN_HD int kiln_prune_step_outlier_sor(const kiln_prune_rules *r, const kiln_prune_one *one)
+static inline KILN_HD int kiln_prune_step_outlier_sor(const kiln_prune_rules *r,
+                                                      const kiln_prune_one *one)
 {
     (void)r;
     return kiln_prune_if(one->mark == KILN_PRUNE_STRAY, KILN_PRUNE_DROP);
@@ -116,7 +129,8 @@ static inline KILN_HD int kiln_prune_step_min_scale(const kiln_prune_rules *r, k
     return kiln_prune_if(kiln_prune_raise(one->log_scale, r->min_scale), r->min_scale_policy);
 }
 
-static inline KILN_HD int kiln_prune_step_max_spacing(const kiln_prune_rules *r, kiln_prune_one *one)
+static inline KILN_HD int kiln_prune_step_max_spacing(const kiln_prune_rules *r,
+                                                      kiln_prune_one *one)
 {
     const float limit = kiln_prune_spacing_limit(r, one->spacing2);
     return kiln_prune_if(kiln_prune_lower(one->log_scale, limit), r->max_spacing_policy);
@@ -137,13 +151,15 @@ static inline KILN_HD int kiln_prune_step_max_needle(const kiln_prune_rules *r, 
     return kiln_prune_if(kiln_prune_needle(one->log_scale, r->max_needle), r->max_needle_policy);
 }
 
-static inline KILN_HD int kiln_prune_step_min_contribution(const kiln_prune_rules *r, const kiln_prune_one *one)
+static inline KILN_HD int kiln_prune_step_min_contribution(const kiln_prune_rules *r,
+                                                           const kiln_prune_one *one)
 {
     (void)r;
     return kiln_prune_if(one->mark == KILN_PRUNE_FAINT, KILN_PRUNE_DROP);
 }
 
-static inline KILN_HD int kiln_prune_step_min_visibility(const kiln_prune_rules *r, const kiln_prune_one *one)
+static inline KILN_HD int kiln_prune_step_min_visibility(const kiln_prune_rules *r,
+                                                         const kiln_prune_one *one)
 {
     (void)r;
     return kiln_prune_if(one->mark == KILN_PRUNE_HIDDEN, KILN_PRUNE_DROP);

@@ -1,11 +1,12 @@
-/* ranks on the CPU: one counting loop. Threads would need a table of 512 KiB each and the counting is bound by memory;
- * a stage runs pieces side by side instead. */
+/* ranks on the CPU: one counting loop. Threads would need a table of 512 KiB each and the counting
+ * is bound by memory; a stage runs pieces side by side instead. */
 #include "kernels/ranks/ranks.h"
 
 kiln_ranks_fn KILN_CPU(ranks);
 
 /* kiln_ranks_cpu, kiln_ranks_cpu_avx2 */
-kiln_status KILN_CPU(ranks)(const kiln_exec *x, const kiln_ranks_args *a, void *work, size_t *work_bytes, kiln_error *err)
+kiln_status KILN_CPU(ranks)(const kiln_exec *x, const kiln_ranks_args *a, void *work,
+                            size_t *work_bytes, kiln_error *err)
 {
     (void)x;
     if (!work) {

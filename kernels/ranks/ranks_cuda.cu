@@ -1,5 +1,6 @@
-/* ranks on CUDA: counts go straight to the table in device memory. Values of a scene share few exponents, so the lanes of
- * a warp often want the same bin: those that do add together, with one atomic for all of them. */
+/* ranks on CUDA: counts go straight to the table in device memory. Values of a scene share few
+ * exponents, so the lanes of a warp often want the same bin: those that do add together, with one
+ * atomic for all of them. */
 #include "kernels/ranks/ranks.h"
 
 #include "kernels/cuda.cuh"
@@ -13,7 +14,8 @@ __device__ void count_rank(uint64_t *counts, uint32_t bin, unsigned lanes)
 {
     const unsigned same = __match_any_sync(lanes, bin);
     const unsigned lane = threadIdx.x % warpSize;
-    if ((same & ((1u << lane) - 1)) == 0) kiln::add64(&counts[bin], static_cast<uint64_t>(__popc(same)));
+    if ((same & ((1u << lane) - 1)) == 0)
+        kiln::add64(&counts[bin], static_cast<uint64_t>(__popc(same)));
 }
 
 __global__ void __launch_bounds__(BLOCK) count_keys(kiln_ranks_args a)
@@ -29,8 +31,8 @@ __global__ void __launch_bounds__(BLOCK) count_keys(kiln_ranks_args a)
 
 } // namespace
 
-extern "C" kiln_status kiln_ranks_cuda(const kiln_exec *x, const kiln_ranks_args *a, void *work, size_t *work_bytes,
-                                       kiln_error *err)
+extern "C" kiln_status kiln_ranks_cuda(const kiln_exec *x, const kiln_ranks_args *a, void *work,
+                                       size_t *work_bytes, kiln_error *err)
 {
     const kiln::entry entry(x, "ranks");
     CUDA_ENTER(entry.guard);

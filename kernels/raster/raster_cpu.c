@@ -25,7 +25,8 @@
 enum {
     BATCH = 32, /* a tile often ends within one, and what was prepared of the rest is lost */
     TILES_AT_A_TIME = 4,
-    AHEAD = 16, /* pairs whose Gaussians are fetched before they are asked for: ranks lie anywhere in memory */
+    /* pairs whose Gaussians are fetched before they are asked for: ranks lie anywhere in memory */
+    AHEAD = 16,
 };
 
 /* What a tile needs of some Gaussians. */
@@ -57,20 +58,22 @@ typedef struct {
     uint64_t bad; /* lowest pair with a rank at or above n; UINT64_MAX: none */
 } job;
 
-/* Blends a Gaussian into group `at`. weight is alpha T where it is drawn, else 0 or -0; pixels that stop leave a sign in `stopped`.
- * An infinite colour must not be multiplied by a weight of 0: with `finite` there is none. Sums are never -0, so that adding -0
- * instead of 0 is the same. */
-static inline __attribute__((always_inline)) void blend_group(const float *restrict rgb, kiln_blend_rule rule, bool finite,
-                                                              const float *restrict alphas, float *restrict left_of,
-                                                              colours *restrict c, uint32_t at, float *restrict weight,
-                                                              uint32_t *restrict stopped)
+/* Blends a Gaussian into group `at`. weight is alpha T where it is drawn, else 0 or -0; pixels that
+ * stop leave a sign in `stopped`. An infinite colour must not be multiplied by a weight of 0: with
+ * `finite` there is none. Sums are never -0, so that adding -0 instead of 0 is the same. */
+static inline __attribute__((always_inline)) void
+blend_group(const float *restrict rgb, kiln_blend_rule rule, bool finite,
+            const float *restrict alphas, float *restrict left_of, colours *restrict c, uint32_t at,
+            float *restrict weight, uint32_t *restrict stopped)
 {
     const float red_of = rgb[0], green_of = rgb[1], blue_of = rgb[2];
 #pragma omp simd
     for (int i = 0; i < KILN_LANES; i++) {
         const float alpha = alphas[i], t = left_of[i], left = t * (1.0f - alpha);
-        const uint32_t ends = kiln_mask_of(left < rule.stop_below); /* also that of a pixel that has stopped, which is negative */
-        const float w = kiln_float_of(kiln_bits_of(alpha * t) & ~ends), red = red_of * w, green = green_of * w, blue = blue_of * w;
+        /* also that of a pixel that has stopped, which is negative */
+        const uint32_t ends = kiln_mask_of(left < rule.stop_below);
+        const float w = kiln_float_of(kiln_bits_of(alpha * t) & ~ends), red = red_of * w,
+                    green = green_of * w, blue = blue_of * w;
         const uint32_t drawn = finite ? UINT32_MAX : kiln_mask_of(w > 0.0f);
         c->red[at][i] += kiln_float_of(kiln_bits_of(red) & drawn);
         c->green[at][i] += kiln_float_of(kiln_bits_of(green) & drawn);
@@ -92,14 +95,16 @@ static void blend_depth(float depth, const float *restrict weight, colours *rest
 }
 
 /* Blends all hits and forgets them. */
-static inline __attribute__((always_inline)) void blend_hits(const batch *b, kiln_blend_rule rule, bool finite, bool with_depth,
+static inline __attribute__((always_inline)) void blend_hits(const batch *b, kiln_blend_rule rule,
+                                                             bool finite, bool with_depth,
                                                              kiln_group_hits *hits, tile *t)
 {
     uint32_t stopped[KILN_LANES] = {0}, any = 0;
     float weight[KILN_LANES];
     for (uint32_t h = 0; h < hits->n; h++) {
         const uint32_t at = hits->group[h], of = hits->of[h];
-        blend_group(b->rgb[of], rule, finite, hits->power[h], t->pixels.groups[at].t, &t->colours, at, weight, stopped);
+        blend_group(b->rgb[of], rule, finite, hits->power[h], t->pixels.groups[at].t, &t->colours,
+                    at, weight, stopped);
         if (with_depth) blend_depth(b->depth[of], weight, &t->colours, at);
     }
     hits->n = 0;
@@ -107,7 +112,8 @@ static inline __attribute__((always_inline)) void blend_hits(const batch *b, kil
     if (any & 0x80000000u) kiln_group_end(&t->pixels);
 }
 
-static void draw_hits(const batch *b, kiln_blend_rule rule, bool with_depth, kiln_group_hits *hits, tile *t)
+static void draw_hits(const batch *b, kiln_blend_rule rule, bool with_depth, kiln_group_hits *hits,
+                      tile *t)
 {
     kiln_group_alphas(rule.max_alpha, hits);
     if (b->finite && !with_depth)
@@ -116,7 +122,8 @@ static void draw_hits(const batch *b, kiln_blend_rule rule, bool with_depth, kil
         blend_hits(b, rule, false, with_depth, hits, t);
 }
 
-static void draw_batch(const batch *b, kiln_blend_rule rule, bool with_depth, kiln_group_hits *hits, tile *t)
+static void draw_batch(const batch *b, kiln_blend_rule rule, bool with_depth, kiln_group_hits *hits,
+                       tile *t)
 {
     for (uint32_t k = 0; k < b->n; k++) {
         if (!(b->groups[k] & t->pixels.live)) continue;
@@ -149,14 +156,16 @@ static void add_to_batch(const kiln_splat2d *s, batch *b)
     for (int c = 0; c < 3; c++) b->rgb[k][c] = s->rgb[c];
 }
 
-/* Finds what follows from the batch's Gaussians. What is behind the last one is computed, too, and not looked at. */
+/* Finds what follows from the batch's Gaussians. What is behind the last one is computed, too, and
+ * not looked at. */
 static void prepare_batch(batch *b, int32_t px0, int32_t py0)
 {
     const float *const rgb = b->rgb[0];
     uint32_t finite = UINT32_MAX;
 #pragma omp simd
     for (uint32_t k = 0; k < BATCH; k++)
-        b->groups[k] = kiln_group_reach(b->x[k], b->y[k], b->a[k], b->b[k], b->c[k], b->power_min[k], px0, py0, &b->proven[k]);
+        b->groups[k] = kiln_group_reach(b->x[k], b->y[k], b->a[k], b->b[k], b->c[k],
+                                        b->power_min[k], px0, py0, &b->proven[k]);
 #pragma omp simd reduction(& : finite)
     for (uint32_t k = 0; k < 3 * b->n; k++) finite &= kiln_mask_of(fabsf(rgb[k]) < INFINITY);
     b->finite = finite != 0;
@@ -177,7 +186,8 @@ static void resume_tile(const kiln_raster_args *a, tile *t)
             const kiln_raster_state *s = &a->state[place_of_pixel(a, px, py)];
             const uint32_t group = kiln_group_at(px - px0, py - py0), i = (px - px0) % KILN_LANES;
             colours *c = &t->colours;
-            t->pixels.groups[group].t[i] = kiln_state_stopped(s->left) ? s->left : kiln_state_left(s->left);
+            t->pixels.groups[group].t[i] =
+                kiln_state_stopped(s->left) ? s->left : kiln_state_left(s->left);
             c->red[group][i] = s->red;
             c->green[group][i] = s->green;
             c->blue[group][i] = s->blue;
@@ -194,12 +204,14 @@ static void leave_tile(const kiln_raster_args *a, const tile *t)
         for (uint32_t px = px0; px < px0 + KILN_TILE && px < a->view->width; px++) {
             const uint32_t group = kiln_group_at(px - px0, py - py0), i = (px - px0) % KILN_LANES;
             const colours *c = &t->colours;
-            a->state[place_of_pixel(a, px, py)] = (kiln_raster_state){.red = c->red[group][i],
-                                                                      .green = c->green[group][i],
-                                                                      .blue = c->blue[group][i],
-                                                                      .left = t->pixels.groups[group].t[i], /* as kiln_state_of */
-                                                                      .weight = c->weight[group][i],
-                                                                      .depth = c->depth[group][i]};
+            a->state[place_of_pixel(a, px, py)] =
+                (kiln_raster_state){.red = c->red[group][i],
+                                    .green = c->green[group][i],
+                                    .blue = c->blue[group][i],
+                                    /* as kiln_state_of */
+                                    .left = t->pixels.groups[group].t[i],
+                                    .weight = c->weight[group][i],
+                                    .depth = c->depth[group][i]};
         }
 }
 
@@ -216,7 +228,8 @@ static void write_tile(const kiln_raster_args *a, const tile *t)
             a->rgba[4 * at + 1] = c->green[group][i] + left * a->background[1];
             a->rgba[4 * at + 2] = c->blue[group][i] + left * a->background[2];
             a->rgba[4 * at + 3] = 1.0f - left;
-            if (a->depth) a->depth[at] = kiln_expected_depth(c->weight[group][i], c->depth[group][i]);
+            if (a->depth)
+                a->depth[at] = kiln_expected_depth(c->weight[group][i], c->depth[group][i]);
         }
 }
 
@@ -230,7 +243,8 @@ static void draw_tile(job *j, uint64_t index)
 {
     const kiln_raster_args *a = j->a;
     const uint32_t tiles_x = kiln_view_tiles_x(a->view);
-    const uint32_t px0 = (uint32_t)(index % tiles_x) * KILN_TILE, py0 = (a->row0 + (uint32_t)(index / tiles_x)) * KILN_TILE;
+    const uint32_t px0 = (uint32_t)(index % tiles_x) * KILN_TILE,
+                   py0 = (a->row0 + (uint32_t)(index / tiles_x)) * KILN_TILE;
     const uint64_t end = j->starts[index] + a->tile_counts[index];
     uint64_t i = j->starts[index];
     tile t;
@@ -248,7 +262,8 @@ static void draw_tile(job *j, uint64_t index)
                 note_bad_rank(j, i);
                 return;
             }
-            if (i + AHEAD < end && a->ranks[i + AHEAD] < a->n) __builtin_prefetch(&a->splats[a->ranks[i + AHEAD]]);
+            if (i + AHEAD < end && a->ranks[i + AHEAD] < a->n)
+                __builtin_prefetch(&a->splats[a->ranks[i + AHEAD]]);
             add_to_batch(&a->splats[a->ranks[i]], &b);
         }
         prepare_batch(&b, (int32_t)px0, (int32_t)py0);
@@ -263,10 +278,13 @@ static void draw_tile(job *j, uint64_t index)
 }
 
 /* kiln_raster_cpu, kiln_raster_cpu_avx2 */
-kiln_status KILN_CPU(raster)(const kiln_exec *x, const kiln_raster_args *a, void *work, size_t *work_bytes, kiln_error *err)
+kiln_status KILN_CPU(raster)(const kiln_exec *x, const kiln_raster_args *a, void *work,
+                             size_t *work_bytes, kiln_error *err)
 {
     KILN_TRY(kiln_raster_check(a, err));
-    if (a->fast) return kiln_fail(err, KILN_E_INPUT, "raster: only a GPU with enough memory draws fast pictures");
+    if (a->fast)
+        return kiln_fail(err, KILN_E_INPUT,
+                         "raster: only a GPU with enough memory draws fast pictures");
     const uint64_t tiles = (uint64_t)(a->row1 - a->row0) * kiln_view_tiles_x(a->view);
     kiln_carve c = {.base = work};
     uint64_t *starts = kiln_take(&c, tiles, sizeof *starts);
@@ -275,19 +293,24 @@ kiln_status KILN_CPU(raster)(const kiln_exec *x, const kiln_raster_args *a, void
         return KILN_OK;
     }
     if (*work_bytes < c.used)
-        return kiln_fail(err, KILN_E_CAP, "raster needs %zu bytes of work space, but was given %zu", c.used, *work_bytes);
+        return kiln_fail(err, KILN_E_CAP, "raster needs %zu bytes of work space, but was given %zu",
+                         c.used, *work_bytes);
 
     uint64_t pairs = 0;
     for (uint64_t i = 0; i < tiles; i++) {
         starts[i] = pairs;
         pairs += a->tile_counts[i];
     }
-    if (pairs > a->n_pairs) return kiln_violation_fail(KILN_VIOLATION(KILN_VIOLATION_RASTER_PAIRS, pairs), err);
+    if (pairs > a->n_pairs)
+        return kiln_violation_fail(KILN_VIOLATION(KILN_VIOLATION_RASTER_PAIRS, pairs), err);
     job j = {.a = a, .starts = starts, .bad = UINT64_MAX};
     j.rule = kiln_blend_rule_of(a->profile);
-    const int64_t tiles_x = kiln_view_tiles_x(a->view), first = (kiln_raster_from(a) - a->row0) * tiles_x,
+    const int64_t tiles_x = kiln_view_tiles_x(a->view),
+                  first = (kiln_raster_from(a) - a->row0) * tiles_x,
                   end = (kiln_raster_to(a) - a->row0) * tiles_x;
 #pragma omp parallel for num_threads(x->threads) schedule(dynamic, TILES_AT_A_TIME)
     for (int64_t i = first; i < end; i++) draw_tile(&j, (uint64_t)i);
-    return j.bad == UINT64_MAX ? KILN_OK : kiln_violation_fail(KILN_VIOLATION(KILN_VIOLATION_RASTER_RANK, j.bad), err);
+    return j.bad == UINT64_MAX
+               ? KILN_OK
+               : kiln_violation_fail(KILN_VIOLATION(KILN_VIOLATION_RASTER_RANK, j.bad), err);
 }

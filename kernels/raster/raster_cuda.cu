@@ -1,14 +1,16 @@
-/* raster on CUDA: a block of four warps draws a tile, each warp a quarter of it, 8 x 8 pixels, by itself: nothing is shared
- * between them but the caches, and none waits for another. A thread has two pixels of one row, four columns apart, whose
- * state stays in registers: what depends on the row alone, and the Gaussian itself, is taken once for both. Tiles with
- * long lists come first (raster_plan_cuda.cuh).
+/* raster on CUDA: a block of four warps draws a tile, each warp a quarter of it, 8 x 8 pixels, by
+ * itself: nothing is shared between them but the caches, and none waits for another. A thread has
+ * two pixels of one row, four columns apart, whose state stays in registers: what depends on the
+ * row alone, and the Gaussian itself, is taken once for both. Tiles with long lists come first
+ * (raster_plan_cuda.cuh).
  *
  * A warp looks at 32 pairs of the tile's list at once, a lane each. It puts the Gaussians that may
  * reach its quarter (raster_reach.h) into shared memory, one after the other. Then its lanes walk
  * through them together. A half of which no pixel reaches the threshold skips the exponential. A
  * warp of which every pixel has stopped looks at no more.
  *
- * A pixel does the steps of the CPU sibling in its order. What is skipped around it does not show in its bits.
+ * A pixel does the steps of the CPU sibling in its order. What is skipped around it does not show
+ * in its bits.
  */
 #include "kernels/raster/raster.h"
 
@@ -24,8 +26,9 @@ namespace
 
 enum : uint32_t { BLOCKS_AT_A_TIME = 9 }; /* on one multiprocessor: 56 registers a thread */
 
-/* What a quarter needs of one Gaussian, read by all lanes of a warp at once, three vectors: halves of the conic's diagonal, and
- * constants of the exponential, which so come with the load and need no instruction of their own. */
+/* What a quarter needs of one Gaussian, read by all lanes of a warp at once, three vectors: halves
+ * of the conic's diagonal, and constants of the exponential, which so come with the load and need
+ * no instruction of their own. */
 struct alignas(VECTOR) entry {
     float x, y, half_a, b, half_c, opacity, power_min;
     float depth; /* or KILN_EXP_FOURTH where no depth is drawn */
@@ -34,18 +37,18 @@ struct alignas(VECTOR) entry {
 };
 static_assert(sizeof(entry) == 3 * VECTOR, "three vectors");
 
-/* ---- 32 pairs -------------------------------------------------------------------------------------------------------- */
+/* ---- 32 pairs -------------------------------------------------------------------------------- */
 /* An opacity that is NaN becomes 0: its alpha never shows. */
 template <bool DEPTH> __device__ void write_entry(const record &r, entry *to)
 {
     float4 *const vectors = reinterpret_cast<float4 *>(to);
     vectors[0] = {r.x, r.y, kiln_power_half(r.conic[0]), r.conic[1]};
-    vectors[1] = {kiln_power_half(r.conic[2]), fmaxf(r.opacity, 0.0f), kiln_least_power(r.power_min),
-                  DEPTH ? r.depth : KILN_EXP_FOURTH};
+    vectors[1] = {kiln_power_half(r.conic[2]), fmaxf(r.opacity, 0.0f),
+                  kiln_least_power(r.power_min), DEPTH ? r.depth : KILN_EXP_FOURTH};
     vectors[2] = {r.rgb[0], r.rgb[1], r.rgb[2], KILN_EXP_MAGIC};
 }
 
-/* ---- pixels ---------------------------------------------------------------------------------------------------------- */
+/* ---- pixels ---------------------------------------------------------------------------------- */
 /* As vectors: the compiler does not know that it may. */
 __device__ entry read_entry(const entry *from)
 {
@@ -63,7 +66,9 @@ template <bool DEPTH> __device__ float alpha_of(const entry &e, float power, flo
     return fminf(e.opacity * kiln_expf_normal_with(e.magic, fourth, power), max_alpha);
 }
 
-template <bool DEPTH> __device__ void blend_pixel(const entry &e, const kiln_blend_rule &rule, bool drawn, float power, pixel *p)
+template <bool DEPTH>
+__device__ void blend_pixel(const entry &e, const kiln_blend_rule &rule, bool drawn, float power,
+                            pixel *p)
 {
     const float alpha = alpha_of<DEPTH>(e, power, rule.max_alpha);
     const float left = p->t * (1.0f - alpha), w = alpha * p->t;
@@ -82,9 +87,11 @@ template <bool DEPTH> __device__ void blend_pixel(const entry &e, const kiln_ble
 }
 
 /* PROVEN: no power is above 0. */
-template <bool DEPTH, bool PROVEN> __device__ void blend_row(const entry &e, const kiln_blend_rule &rule, pixel_row *row)
+template <bool DEPTH, bool PROVEN>
+__device__ void blend_row(const entry &e, const kiln_blend_rule &rule, pixel_row *row)
 {
-    const float dy = e.y - row->centre_y, slope = kiln_power_slope(e.b, dy), base = kiln_power_base(e.half_c, dy);
+    const float dy = e.y - row->centre_y, slope = kiln_power_slope(e.b, dy),
+                base = kiln_power_base(e.half_c, dy);
 #pragma unroll
     for (uint32_t k = 0; k < PIXELS; k++) {
         pixel *const p = &row->pixels[k];
@@ -94,19 +101,24 @@ template <bool DEPTH, bool PROVEN> __device__ void blend_row(const entry &e, con
     }
 }
 
-template <bool DEPTH> __device__ void blend_entries(const entry *entries, found f, const kiln_blend_rule &rule, pixel_row *row)
+template <bool DEPTH>
+__device__ void blend_entries(const entry *entries, found f, const kiln_blend_rule &rule,
+                              pixel_row *row)
 {
     if (f.proven) {
 #pragma unroll 4
-        for (uint32_t i = 0; i < f.count; i++) blend_row<DEPTH, true>(read_entry(&entries[i]), rule, row);
+        for (uint32_t i = 0; i < f.count; i++)
+            blend_row<DEPTH, true>(read_entry(&entries[i]), rule, row);
     } else {
 #pragma unroll 1
-        for (uint32_t i = 0; i < f.count; i++) blend_row<DEPTH, false>(read_entry(&entries[i]), rule, row);
+        for (uint32_t i = 0; i < f.count; i++)
+            blend_row<DEPTH, false>(read_entry(&entries[i]), rule, row);
     }
 }
 
-/* ---- a tile ---------------------------------------------------------------------------------------------------------- */
-template <bool DEPTH, bool VECTORS, bool SLAB> __device__ void draw_quarter(const job &j, uint64_t index, entry *entries)
+/* ---- a tile ---------------------------------------------------------------------------------- */
+template <bool DEPTH, bool VECTORS, bool SLAB>
+__device__ void draw_quarter(const job &j, uint64_t index, entry *entries)
 {
     const uint32_t lane = threadIdx.x % LANES;
     const quarter q = quarter_of(j, index);
@@ -115,9 +127,12 @@ template <bool DEPTH, bool VECTORS, bool SLAB> __device__ void draw_quarter(cons
     rest todo = {q.list, q.length};
     uint32_t rank = lane < q.length ? q.list[lane] : 0;
     while (todo.count > 0 && __any_sync(ALL_LANES, exact::is_live(row))) {
-        const uint32_t next = LANES + lane < todo.count ? todo.ranks[LANES + lane] : 0; /* on its way while these are drawn */
+        /* on its way while these are drawn */
+        const uint32_t next = LANES + lane < todo.count ? todo.ranks[LANES + lane] : 0;
         const found f = find_records<load_record<VECTORS>>(
-            j, todo, rank, q, [&](const record &r, kiln_raster_reach, uint32_t place) { write_entry<DEPTH>(r, &entries[place]); });
+            j, todo, rank, q, [&](const record &r, kiln_raster_reach, uint32_t place) {
+                write_entry<DEPTH>(r, &entries[place]);
+            });
         __syncwarp();
         blend_entries<DEPTH>(entries, f, j.rule, &row);
         __syncwarp();
@@ -133,7 +148,8 @@ template <bool DEPTH, bool VECTORS, bool SLAB> __device__ void draw_quarter(cons
 }
 
 /* SLAB with DEPTH, as its sums are carried on. */
-template <bool DEPTH, bool VECTORS, bool SLAB> __global__ void __launch_bounds__(BLOCK, BLOCKS_AT_A_TIME) draw_tiles(const job j)
+template <bool DEPTH, bool VECTORS, bool SLAB>
+__global__ void __launch_bounds__(BLOCK, BLOCKS_AT_A_TIME) draw_tiles(const job j)
 {
     __shared__ entry entries[WARPS][LANES];
     kiln::launch_before_is_done();
@@ -149,7 +165,7 @@ tile_range drawn_tiles(const kiln_raster_args *a)
     return {(kiln_raster_from(a) - a->row0) * tiles_x, (kiln_raster_to(a) - a->row0) * tiles_x};
 }
 
-/* ---- launchers ------------------------------------------------------------------------------------------------------- */
+/* ---- launchers ------------------------------------------------------------------------------- */
 template <bool VECTORS> auto kernel_for(const kiln_raster_args *a) -> void (*)(job)
 {
     if (a->state) return draw_tiles<true, VECTORS, true>;
@@ -164,8 +180,8 @@ auto fast_kernel_for(const kiln_raster_args *a) -> void (*)(job)
 
 } // namespace
 
-extern "C" kiln_status kiln_raster_cuda(const kiln_exec *x, const kiln_raster_args *a, void *work, size_t *work_bytes,
-                                        kiln_error *err)
+extern "C" kiln_status kiln_raster_cuda(const kiln_exec *x, const kiln_raster_args *a, void *work,
+                                        size_t *work_bytes, kiln_error *err)
 {
     KILN_TRY(kiln_raster_check(a, err));
     const kiln::entry entry(x, "raster");
@@ -182,9 +198,12 @@ extern "C" kiln_status kiln_raster_cuda(const kiln_exec *x, const kiln_raster_ar
     if (tiles == 0) return KILN_OK;
     const tile_range drawn = drawn_tiles(a);
     if (drawn.from == drawn.to) return KILN_OK;
-    LAUNCH_EARLY(plan_tiles, kiln::blocks_for(tiles, PLAN_BLOCK, INT32_MAX), PLAN_BLOCK, tiles, drawn, a->tile_counts, ends, order);
+    LAUNCH_EARLY(plan_tiles, kiln::blocks_for(tiles, PLAN_BLOCK, INT32_MAX), PLAN_BLOCK, tiles,
+                 drawn, a->tile_counts, ends, order);
     const job j = job_of(x, a, tiles, ends, order);
-    void (*const draw)(job) = a->fast ? fast_kernel_for(a) : j.splats_as_vectors ? kernel_for<true>(a) : kernel_for<false>(a);
+    void (*const draw)(job) = a->fast               ? fast_kernel_for(a)
+                              : j.splats_as_vectors ? kernel_for<true>(a)
+                                                    : kernel_for<false>(a);
     LAUNCH_EARLY(draw, kiln::blocks_for(j.drawn, 1, INT32_MAX), BLOCK, j);
     return KILN_OK;
 }

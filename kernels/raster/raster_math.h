@@ -1,7 +1,8 @@
 /* raster_math -- what one Gaussian does to one pixel, shared by both siblings.
  *
- * The power comes from kernels/math/power_math.h, and only this much of the rest differs between profiles: the largest
- * alpha, and whether a transmittance of exactly 1e-4 stops. Colour is summed by product and sum, each rounded.
+ * The power comes from kernels/math/power_math.h, and only this much of the rest differs between
+ * profiles: the largest alpha, and whether a transmittance of exactly 1e-4 stops. Colour is summed
+ * by product and sum, each rounded.
  */
 #ifndef KILN_KERNELS_RASTER_MATH_H
 #define KILN_KERNELS_RASTER_MATH_H
@@ -22,9 +23,13 @@ static inline kiln_blend_rule kiln_blend_rule_of(kiln_profile_id profile)
     return r;
 }
 
-/* Below this power a pixel is skipped. Listed powers are at least power_min; with an opacity of at most 1 that is
- * above -6, and the lower limit, which keeps kiln_expf_normal in its range, never acts. */
-static inline KILN_HD float kiln_least_power(float power_min) { return power_min < -87.0f ? -87.0f : power_min; }
+/* Below this power a pixel is skipped. Listed powers are at least power_min; with an opacity of at
+ * most 1 that is above -6, and the lower limit, which keeps kiln_expf_normal in its range, never
+ * acts. */
+static inline KILN_HD float kiln_least_power(float power_min)
+{
+    return power_min < -87.0f ? -87.0f : power_min;
+}
 
 /* The alpha of a pixel whose power is in [-87, 0]. */
 static inline KILN_HD float kiln_alpha(float opacity, float power, float max_alpha)
@@ -34,11 +39,20 @@ static inline KILN_HD float kiln_alpha(float opacity, float power, float max_alp
 }
 
 /* kiln_raster_state.left as a transmittance, and back. */
-static inline KILN_HD float kiln_state_left(float left) { return left == 0.0f ? 1.0f : left < 0.0f ? -left : left; }
+static inline KILN_HD float kiln_state_left(float left)
+{
+    return left == 0.0f ? 1.0f : left < 0.0f ? -left : left;
+}
 static inline KILN_HD int kiln_state_stopped(float left) { return left < 0.0f; }
-static inline KILN_HD float kiln_state_of(float left, int stopped) { return stopped ? -left : left; }
+static inline KILN_HD float kiln_state_of(float left, int stopped)
+{
+    return stopped ? -left : left;
+}
 
-static inline KILN_HD float kiln_expected_depth(float weight, float depth) { return depth / (weight > 1e-10f ? weight : 1e-10f); }
+static inline KILN_HD float kiln_expected_depth(float weight, float depth)
+{
+    return depth / (weight > 1e-10f ? weight : 1e-10f);
+}
 
 static inline KILN_HD int kiln_alpha_shows(float alpha) { return alpha >= 1.0f / 255.0f; }
 

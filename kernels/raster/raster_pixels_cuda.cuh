@@ -46,11 +46,14 @@ struct alignas(VECTOR) record {
     float x, y, conic[3], opacity, power_min, depth, rgb[3];
     uint32_t row;
 };
-static_assert(sizeof(record) == 3 * VECTOR && offsetof(kiln_splat2d, row) == offsetof(record, row), "three vectors");
+static_assert(sizeof(record) == 3 * VECTOR && offsetof(kiln_splat2d, row) == offsetof(record, row),
+              "three vectors");
 static_assert(sizeof(kiln_splat2d) % VECTOR == 0, "one aligned, all aligned");
 
 struct pixel {
-    float x; /* its place, as its kernel counts it; NaN when it has stopped, for the exact one at once: then no power compares */
+    /* its place, as its kernel counts it; NaN when it has stopped, for the exact one at once: then
+     * no power compares */
+    float x;
     float t; /* transmittance */
     float red, green, blue;
     float weight, depth; /* sum(w), sum(w z) */
@@ -83,11 +86,12 @@ struct quarter {
     uint32_t length;
 };
 
-/* ---- a list ---------------------------------------------------------------------------------------------------------- */
+/* ---- a list ---------------------------------------------------------------------------------- */
 __device__ bool names_gaussian(const job &j, const uint32_t *at, uint32_t rank)
 {
     if (rank < j.n) return true;
-    kiln::leave_violation(j.violation, KILN_VIOLATION(KILN_VIOLATION_RASTER_RANK, static_cast<uint64_t>(at - j.ranks)));
+    kiln::leave_violation(j.violation, KILN_VIOLATION(KILN_VIOLATION_RASTER_RANK,
+                                                      static_cast<uint64_t>(at - j.ranks)));
     return false;
 }
 
@@ -116,10 +120,12 @@ __device__ record load_any_record(const job &j, uint32_t rank)
     return j.splats_as_vectors ? load_record<true>(j, rank) : load_record<false>(j, rank);
 }
 
-/* Which of the next 32 pairs may reach a quarter. Each lane looks at its own, whose rank it has read; of each that may, it calls
- * write(record, reach, place), where the places count them in their order. All lanes must call. */
+/* Which of the next 32 pairs may reach a quarter. Each lane looks at its own, whose rank it has
+ * read; of each that may, it calls write(record, reach, place), where the places count them in
+ * their order. All lanes must call. */
 template <record (*LOAD)(const job &, uint32_t), class WRITE>
-__device__ found find_records(const job &j, const rest &todo, uint32_t rank, const quarter &q, WRITE write)
+__device__ found find_records(const job &j, const rest &todo, uint32_t rank, const quarter &q,
+                              WRITE write)
 {
     const uint32_t lane = threadIdx.x % LANES;
     kiln_raster_reach reach = KILN_REACH_NONE;
@@ -128,9 +134,12 @@ __device__ found find_records(const job &j, const rest &todo, uint32_t rank, con
         r = LOAD(j, rank);
         reach = kiln_quarter_reach(r.x, r.y, r.conic, r.power_min, q.corner_x, q.corner_y);
     }
-    const uint32_t hits = __ballot_sync(ALL_LANES, reach != KILN_REACH_NONE), before = hits & ((1u << lane) - 1);
-    if (reach != KILN_REACH_NONE) write(r, reach, static_cast<uint32_t>(__popc(static_cast<int>(before))));
-    return {static_cast<uint32_t>(__popc(static_cast<int>(hits))), !__any_sync(ALL_LANES, reach == KILN_REACH_UNKNOWN)};
+    const uint32_t hits = __ballot_sync(ALL_LANES, reach != KILN_REACH_NONE),
+                   before = hits & ((1u << lane) - 1);
+    if (reach != KILN_REACH_NONE)
+        write(r, reach, static_cast<uint32_t>(__popc(static_cast<int>(before))));
+    return {static_cast<uint32_t>(__popc(static_cast<int>(hits))),
+            !__any_sync(ALL_LANES, reach == KILN_REACH_UNKNOWN)};
 }
 
 /* false: the lists may lie outside of ranks, so nothing is read. */
@@ -138,24 +147,28 @@ __device__ bool lists_are_given(const job &j)
 {
     if (j.ends[j.tiles - 1] <= j.n_pairs) return true;
     if (kiln::thread_index() == 0)
-        kiln::leave_violation(j.violation, KILN_VIOLATION(KILN_VIOLATION_RASTER_PAIRS, j.ends[j.tiles - 1]));
+        kiln::leave_violation(j.violation,
+                              KILN_VIOLATION(KILN_VIOLATION_RASTER_PAIRS, j.ends[j.tiles - 1]));
     return false;
 }
 
-/* A rank that no Gaussian has is bad wherever it stands, also behind the last pair that a pixel asked for. The warps of a
- * tile share what is left: pairs of the tile by 32, counted from its list's beginning, each warp its share of these in turn. */
+/* A rank that no Gaussian has is bad wherever it stands, also behind the last pair that a pixel
+ * asked for. The warps of a tile share what is left: pairs of the tile by 32, counted from its
+ * list's beginning, each warp its share of these in turn. */
 __device__ void check_rest(const job &j, const uint32_t *list, uint32_t length, uint32_t looked_at)
 {
-    const uint32_t warp = threadIdx.x / LANES, lane = threadIdx.x % LANES, group = looked_at / LANES;
+    const uint32_t warp = threadIdx.x / LANES, lane = threadIdx.x % LANES,
+                   group = looked_at / LANES;
     const uint64_t first = (group + (warp - group) % WARPS) * uint64_t(LANES) + lane;
     uint32_t largest = 0;
 #pragma unroll 8
     for (uint64_t at = first; at < length; at += WARPS * LANES) largest = max(largest, list[at]);
     if (first >= length || largest < j.n) return;
-    for (uint64_t at = first; at < length; at += WARPS * LANES) (void)names_gaussian(j, list + at, list[at]);
+    for (uint64_t at = first; at < length; at += WARPS * LANES)
+        (void)names_gaussian(j, list + at, list[at]);
 }
 
-/* ---- pixels ---------------------------------------------------------------------------------------------------------- */
+/* ---- pixels ---------------------------------------------------------------------------------- */
 /* The calling warp's quarter of a tile. */
 __device__ quarter quarter_of(const job &j, uint64_t tile)
 {
@@ -170,7 +183,8 @@ __device__ quarter quarter_of(const job &j, uint64_t tile)
     return q;
 }
 
-/* How kernels that draw exactly count a pixel's place: by its centre, NaN from where it has stopped. */
+/* How kernels that draw exactly count a pixel's place: by its centre, NaN from where it has
+ * stopped. */
 namespace exact
 {
 
@@ -208,8 +222,8 @@ template <bool DEPTH> __device__ void write_row(const job &j, const pixel_row &r
         const uint32_t x = row.x + k * ACROSS;
         if (x >= j.width || row.y >= j.height) continue;
         const uint64_t at = uint64_t(row.y - j.y0) * j.width + x;
-        const float4 c = {p.red + p.t * j.background[0], p.green + p.t * j.background[1], p.blue + p.t * j.background[2],
-                          1.0f - p.t};
+        const float4 c = {p.red + p.t * j.background[0], p.green + p.t * j.background[1],
+                          p.blue + p.t * j.background[2], 1.0f - p.t};
         if (j.rgba_as_vectors) {
             reinterpret_cast<float4 *>(j.rgba)[at] = c;
         } else {
@@ -248,15 +262,17 @@ __device__ void leave_row(const job &j, const pixel_row &row)
         const pixel &p = row.pixels[k];
         const uint32_t x = row.x + k * ACROSS;
         if (x >= j.width || row.y >= j.height) continue;
-        j.state[uint64_t(row.y - j.y0) * j.width + x] = {p.red, p.green, p.blue, kiln_state_of(p.t, isnan(p.x)), p.weight, p.depth};
+        j.state[uint64_t(row.y - j.y0) * j.width + x] = {
+            p.red, p.green, p.blue, kiln_state_of(p.t, isnan(p.x)), p.weight, p.depth};
     }
 }
 
-/* ---- launchers ------------------------------------------------------------------------------------------------------- */
+/* ---- launchers ------------------------------------------------------------------------------- */
 inline bool is_aligned(const void *p) { return reinterpret_cast<uintptr_t>(p) % VECTOR == 0; }
 
 /* ends, order: of plan_tiles. */
-inline job job_of(const kiln_exec *x, const kiln_raster_args *a, uint64_t tiles, const uint64_t *ends, const uint32_t *order)
+inline job job_of(const kiln_exec *x, const kiln_raster_args *a, uint64_t tiles,
+                  const uint64_t *ends, const uint32_t *order)
 {
     job j = {};
     j.splats = a->splats;

@@ -1,13 +1,14 @@
-/* raster_backward -- the gradient of a picture's squared error with respect to what was drawn: means, conics, opacities and colours
- * of the splats.
+/* raster_backward -- the gradient of a picture's squared error with respect to what was drawn:
+ * means, conics, opacities and colours of the splats.
  *
- *   splats [n]            in     as raster drew them. Those whose `row` is below n_rows get a gradient, each row at most one splat;
- *                                the others are frozen
+ *   splats [n]            in     as raster drew them. Those whose `row` is below n_rows get a
+ *                                gradient, each row at most one splat; the others are frozen
  *   tile_counts, ranks           in     the lists that raster was given
  *   rgba [rows][width][4]   in     raster's picture of these lists over black
  *   target [rows][width][4] in     what the picture should be, over black, with its alpha
  *   background [3]                 is laid under both
- *   gradients [9][n_rows] out    see kiln_backward_plane; zero for rows without a splat, or whose splat no pixel drew
+ *   gradients [9][n_rows] out    see kiln_backward_plane; zero for rows without a splat, or whose
+ *                                splat no pixel drew
  *
  * The error is E = 1/2 sum over pixels and colours of (C - C*)^2, C = rgba + (1 - alpha)
  * background, C* alike. With d = mean - pixel centre and g = dE/dpower = alpha dE/dalpha, the first
@@ -61,16 +62,18 @@ typedef struct {
     float *gradients;
 } kiln_raster_backward_args;
 
-typedef kiln_status kiln_raster_backward_fn(const kiln_exec *x, const kiln_raster_backward_args *a, void *work, size_t *work_bytes,
-                                            kiln_error *err);
+typedef kiln_status kiln_raster_backward_fn(const kiln_exec *x, const kiln_raster_backward_args *a,
+                                            void *work, size_t *work_bytes, kiln_error *err);
 
 /* Checks view, tile rows and profile for both siblings. */
-kiln_status kiln_raster_backward_check(const kiln_raster_backward_args *a, kiln_error *err) KILN_MUST_CHECK;
+kiln_status kiln_raster_backward_check(const kiln_raster_backward_args *a,
+                                       kiln_error *err) KILN_MUST_CHECK;
 
 /* Number of pixels of tile rows [row0, row1) inside the image. */
 static inline uint64_t kiln_raster_backward_pixels(const kiln_raster_backward_args *a)
 {
-    const uint64_t from = (uint64_t)a->row0 * KILN_TILE, end = (uint64_t)a->row1 * KILN_TILE, height = a->view->height;
+    const uint64_t from = (uint64_t)a->row0 * KILN_TILE, end = (uint64_t)a->row1 * KILN_TILE,
+                   height = a->view->height;
     return ((end < height ? end : height) - (from < height ? from : height)) * a->view->width;
 }
 

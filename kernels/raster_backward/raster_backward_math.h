@@ -1,7 +1,9 @@
-/* raster_backward_math -- what one pixel adds to a Gaussian's sums, and the units in which they are added; shared by both siblings.
+/* raster_backward_math -- what one pixel adds to a Gaussian's sums, and the units in which they are
+ * added; shared by both siblings.
  *
- * Front to back, as the picture was drawn: what lies behind a Gaussian is what the picture has and what was not drawn yet. One
- * number is enough for it, `rest`: the residual times the colour that is still to come, background included.
+ * Front to back, as the picture was drawn: what lies behind a Gaussian is what the picture has and
+ * what was not drawn yet. One number is enough for it, `rest`: the residual times the colour that
+ * is still to come, background included.
  */
 #ifndef KILN_KERNELS_RASTER_BACKWARD_MATH_H
 #define KILN_KERNELS_RASTER_BACKWARD_MATH_H
@@ -14,7 +16,8 @@
 /* A contribution is at most 2^40 units; 2^22 pixels make 2^62. */
 #define KILN_BACKWARD_LIMIT 0x1p40f
 
-/* The largest magnitudes in a picture, as bits, whose order is that of the magnitudes; NaN is the largest. */
+/* The largest magnitudes in a picture, as bits, whose order is that of the magnitudes; NaN is the
+ * largest. */
 typedef struct {
     uint32_t residual, colour;
 } kiln_backward_most;
@@ -35,7 +38,9 @@ typedef struct {
     float rest;
 } kiln_backward_pixel;
 
-static inline KILN_HD kiln_backward_pixel kiln_backward_start(const float *rgba, const float *target, const float *background)
+static inline KILN_HD kiln_backward_pixel kiln_backward_start(const float *rgba,
+                                                              const float *target,
+                                                              const float *background)
 {
     kiln_backward_pixel p;
     float c[3];
@@ -62,15 +67,19 @@ typedef struct {
     int power, colour, x, y;
 } kiln_backward_units;
 
-/* Units for a Gaussian with this conic and power_min. |g| is less than 8 times the largest residual times the largest colour
- * (DESIGN.md), and a distance at most the reach. */
-static inline KILN_HD kiln_backward_units kiln_backward_units_of(const float conic[3], float power_min, kiln_backward_most most)
+/* Units for a Gaussian with this conic and power_min. |g| is less than 8 times the largest residual
+ * times the largest colour (DESIGN.md), and a distance at most the reach. */
+static inline KILN_HD kiln_backward_units kiln_backward_units_of(const float conic[3],
+                                                                 float power_min,
+                                                                 kiln_backward_most most)
 {
     kiln_backward_units u;
     float half_x, half_y;
     kiln_half_reaches(conic[0], conic[1], conic[2], power_min, &half_x, &half_y);
-    const int residual = kiln_exponent_above(most.residual), colour = kiln_exponent_above(most.colour);
-    const int x = kiln_exponent_above(kiln_magnitude(half_x)), y = kiln_exponent_above(kiln_magnitude(half_y));
+    const int residual = kiln_exponent_above(most.residual),
+              colour = kiln_exponent_above(most.colour);
+    const int x = kiln_exponent_above(kiln_magnitude(half_x)),
+              y = kiln_exponent_above(kiln_magnitude(half_y));
     u.power = 40 - (residual + colour + 3);
     u.colour = 40 - residual;
     u.power = u.power < -40 ? -40 : u.power > 80 ? 80 : u.power;
@@ -80,7 +89,8 @@ static inline KILN_HD kiln_backward_units kiln_backward_units_of(const float con
 }
 
 /* Factors of the nine sums, in the order of kiln_backward_plane. */
-static inline KILN_HD void kiln_backward_factors(kiln_backward_units u, float f[KILN_BACKWARD_PLANES])
+static inline KILN_HD void kiln_backward_factors(kiln_backward_units u,
+                                                 float f[KILN_BACKWARD_PLANES])
 {
     f[KILN_BACKWARD_POWER] = kiln_two_to(u.power);
     f[KILN_BACKWARD_X] = kiln_two_to(u.power - u.x);
@@ -97,14 +107,16 @@ static inline KILN_HD float kiln_backward_limited(float v, float factor)
     return kiln_clamp_f32(v * factor, -KILN_BACKWARD_LIMIT, KILN_BACKWARD_LIMIT);
 }
 
-/* dE/dpower of a Gaussian with weight w = alpha T. gd: residual times its colour; rest: what is behind it. */
+/* dE/dpower of a Gaussian with weight w = alpha T. gd: residual times its colour; rest: what is
+ * behind it. */
 static inline KILN_HD float kiln_backward_power(float w, float gd, float rest, float alpha)
 {
     return kiln_fmaf(w, gd, -(rest * (alpha / (1.0f - alpha))));
 }
 
 /* The nine terms, in the order of kiln_backward_plane. */
-static inline KILN_HD void kiln_backward_terms(float g, float dx, float dy, float w, const float residual[3],
+static inline KILN_HD void kiln_backward_terms(float g, float dx, float dy, float w,
+                                               const float residual[3],
                                                float t[KILN_BACKWARD_PLANES])
 {
     const float gx = g * dx, gy = g * dy;
@@ -119,7 +131,11 @@ static inline KILN_HD void kiln_backward_terms(float g, float dx, float dy, floa
     t[KILN_BACKWARD_BLUE] = w * residual[2];
 }
 
-/* A sum as a number. The sum is rounded once to 53 digits, then to 24; the power of two is exact but for denormals. */
-static inline KILN_HD float kiln_backward_value(int64_t sum, float factor) { return (float)((double)sum / (double)factor); }
+/* A sum as a number. The sum is rounded once to 53 digits, then to 24; the power of two is exact
+ * but for denormals. */
+static inline KILN_HD float kiln_backward_value(int64_t sum, float factor)
+{
+    return (float)((double)sum / (double)factor);
+}
 
 #endif

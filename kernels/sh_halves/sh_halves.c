@@ -3,8 +3,10 @@
 
 kiln_status kiln_sh_halves_check(const kiln_sh_halves_args *a, kiln_error *err)
 {
-    if ((uintptr_t)a->halves % 16 != 0) return kiln_fail(err, KILN_E_INPUT, "sh_halves: halves are not aligned to 16 bytes");
+    if ((uintptr_t)a->halves % 16 != 0)
+        return kiln_fail(err, KILN_E_INPUT, "sh_halves: halves are not aligned to 16 bytes");
     if (a->first <= a->rows && a->n <= a->rows - a->first) return KILN_OK;
-    return kiln_fail(err, KILN_E_INPUT, "sh_halves: %llu rows from row %llu on are not within %llu", (unsigned long long)a->n,
-                     (unsigned long long)a->first, (unsigned long long)a->rows);
+    return kiln_fail(err, KILN_E_INPUT, "sh_halves: %llu rows from row %llu on are not within %llu",
+                     (unsigned long long)a->n, (unsigned long long)a->first,
+                     (unsigned long long)a->rows);
 }

@@ -1,9 +1,11 @@
-/* sh_halves -- converts spherical harmonics of degree 1 and above to half precision, as project reads them for fast pictures: half
- * the bytes, and all values of a Gaussian in one place.
+/* sh_halves -- converts spherical harmonics of degree 1 and above to half precision, as project
+ * reads them for fast pictures: half the bytes, and all values of a Gaussian in one place.
  *
- *   shN [columns][rows]    in     as in project.h, 3K columns; only rows [first, first + n) are read
- *   halves [rows][words]   inout  the same rows are written; words is kiln_sh_words(columns). Word i has column 2i of shN in its
- *                                 low half and column 2i + 1 in its high half, 0 for columns beyond the last
+ *   shN [columns][rows]    in     as in project.h, 3K columns; only rows [first, first + n) are
+ *                                 read
+ *   halves [rows][words]   inout  the same rows are written; words is kiln_sh_words(columns). Word
+ *                                 i has column 2i of shN in its low half and column 2i + 1 in its
+ *                                 high half, 0 for columns beyond the last
  *                                 (kernels/math/half_math.h)
  *
  * Both siblings give the same bits. Pointers, threads: as in knn.h; no work space is needed.
@@ -29,8 +31,8 @@ typedef struct {
     uint32_t *halves;
 } kiln_sh_halves_args;
 
-typedef kiln_status kiln_sh_halves_fn(const kiln_exec *x, const kiln_sh_halves_args *a, void *work, size_t *work_bytes,
-                                      kiln_error *err);
+typedef kiln_status kiln_sh_halves_fn(const kiln_exec *x, const kiln_sh_halves_args *a, void *work,
+                                      size_t *work_bytes, kiln_error *err);
 
 /* Checks the arguments for both siblings. */
 kiln_status kiln_sh_halves_check(const kiln_sh_halves_args *a, kiln_error *err) KILN_MUST_CHECK;

@@ -1,4 +1,5 @@
-/* similarity -- see the header. Matrices are small and made once; the loops over rows walk one component at a time. */
+/* similarity -- see the header. Matrices are small and made once; the loops over rows walk one
+ * component at a time. */
 #include "kernels/similarity/similarity.h"
 
 #include "kernels/math/real64.h"
@@ -9,7 +10,7 @@
 
 static const double unit_matrix[9] = {1, 0, 0, 0, 1, 0, 0, 0, 1};
 
-/* ---- making one ------------------------------------------------------------------------------------------------------------ */
+/* ---- making one ------------------------------------------------------------------------------ */
 
 void kiln_similarity_identity(kiln_similarity *out)
 {
@@ -17,12 +18,15 @@ void kiln_similarity_identity(kiln_similarity *out)
     memcpy(out->r, unit_matrix, sizeof out->r);
 }
 
-/* out may be a or b. + 0.0: a sum of products is never -0, so that equal rotations have equal bits. */
+/* out may be a or b. + 0.0: a sum of products is never -0, so that equal rotations have equal
+ * bits. */
 static void multiply(const double a[9], const double b[9], double out[9])
 {
     double p[9];
     for (int i = 0; i < 3; i++)
-        for (int j = 0; j < 3; j++) p[3 * i + j] = a[3 * i] * b[j] + a[3 * i + 1] * b[3 + j] + a[3 * i + 2] * b[6 + j] + 0.0;
+        for (int j = 0; j < 3; j++)
+            p[3 * i + j] =
+                a[3 * i] * b[j] + a[3 * i + 1] * b[3 + j] + a[3 * i + 2] * b[6 + j] + 0.0;
     memcpy(out, p, sizeof p);
 }
 
@@ -45,7 +49,8 @@ static void about(int axis, double degrees, double r[9])
     r[3 * b + a] = s;
 }
 
-void kiln_similarity_of_degrees(const double translate[3], const double degrees[3], double scale, kiln_similarity *out)
+void kiln_similarity_of_degrees(const double translate[3], const double degrees[3], double scale,
+                                kiln_similarity *out)
 {
     double x[9], y[9], z[9];
     kiln_similarity_identity(out);
@@ -58,20 +63,23 @@ void kiln_similarity_of_degrees(const double translate[3], const double degrees[
     out->scale = scale;
 }
 
-bool kiln_similarity_of_quat(const double translate[3], const double wxyz[4], double scale, kiln_similarity *out)
+bool kiln_similarity_of_quat(const double translate[3], const double wxyz[4], double scale,
+                             kiln_similarity *out)
 {
     double q[4], largest = 0, length = 0;
     kiln_similarity_identity(out);
-    for (int i = 0; i < 4; i++) largest = fabs(wxyz[i]) > largest || wxyz[i] != wxyz[i] ? fabs(wxyz[i]) : largest;
+    for (int i = 0; i < 4; i++)
+        largest = fabs(wxyz[i]) > largest || wxyz[i] != wxyz[i] ? fabs(wxyz[i]) : largest;
     if (!(largest > 0 && largest < HUGE_VAL)) return false;
     for (int i = 0; i < 4; i++) {
         q[i] = wxyz[i] / largest; /* its square neither overflows nor vanishes */
         length += q[i] * q[i];
     }
     const double two = 2 / length, w = q[0], x = q[1], y = q[2], z = q[3];
-    const double r[9] = {1 - two * (y * y + z * z), two * (x * y - w * z),     two * (x * z + w * y),
-                         two * (x * y + w * z),     1 - two * (x * x + z * z), two * (y * z - w * x),
-                         two * (x * z - w * y),     two * (y * z + w * x),     1 - two * (x * x + y * y)};
+    const double r[9] = {
+        1 - two * (y * y + z * z), two * (x * y - w * z),     two * (x * z + w * y),
+        two * (x * y + w * z),     1 - two * (x * x + z * z), two * (y * z - w * x),
+        two * (x * z - w * y),     two * (y * z + w * x),     1 - two * (x * x + y * y)};
     for (int i = 0; i < 9; i++) out->r[i] = r[i] + 0.0;
     memcpy(out->t, translate, sizeof out->t);
     out->scale = scale;
@@ -80,10 +88,12 @@ bool kiln_similarity_of_quat(const double translate[3], const double wxyz[4], do
 
 static double determinant3(const double m[9])
 {
-    return m[0] * (m[4] * m[8] - m[5] * m[7]) - m[1] * (m[3] * m[8] - m[5] * m[6]) + m[2] * (m[3] * m[7] - m[4] * m[6]);
+    return m[0] * (m[4] * m[8] - m[5] * m[7]) - m[1] * (m[3] * m[8] - m[5] * m[6]) +
+           m[2] * (m[3] * m[7] - m[4] * m[6]);
 }
 
-bool kiln_similarity_of_matrix(const double m[9], const double t[3], double tolerance, kiln_similarity *out)
+bool kiln_similarity_of_matrix(const double m[9], const double t[3], double tolerance,
+                               kiln_similarity *out)
 {
     double sum = 0, r[9];
     kiln_similarity_identity(out);
@@ -105,7 +115,8 @@ bool kiln_similarity_of_matrix(const double m[9], const double t[3], double tole
     return kiln_similarity_of_quat(t, q, scale, out);
 }
 
-void kiln_similarity_compose(const kiln_similarity *then, const kiln_similarity *first, kiln_similarity *out)
+void kiln_similarity_compose(const kiln_similarity *then, const kiln_similarity *first,
+                             kiln_similarity *out)
 {
     kiln_similarity s;
     apply(then->r, first->t, s.t);
@@ -131,8 +142,10 @@ bool kiln_similarity_is_identity(const kiln_similarity *s)
 void kiln_similarity_quat(const kiln_similarity *s, double q[4])
 {
     const double *r = s->r;
-    const double four[4] = {1 + r[0] + r[4] + r[8], 1 + r[0] - r[4] - r[8], 1 - r[0] + r[4] - r[8], 1 - r[0] - r[4] + r[8]};
-    const double differ[3] = {r[7] - r[5], r[2] - r[6], r[3] - r[1]}, add[3] = {r[5] + r[7], r[2] + r[6], r[1] + r[3]};
+    const double four[4] = {1 + r[0] + r[4] + r[8], 1 + r[0] - r[4] - r[8], 1 - r[0] + r[4] - r[8],
+                            1 - r[0] - r[4] + r[8]};
+    const double differ[3] = {r[7] - r[5], r[2] - r[6], r[3] - r[1]},
+                 add[3] = {r[5] + r[7], r[2] + r[6], r[1] + r[3]};
     int k = 0;
     for (int i = 1; i < 4; i++)
         if (four[i] > four[k]) k = i;
@@ -146,9 +159,11 @@ void kiln_similarity_quat(const kiln_similarity *s, double q[4])
         for (int i = 0; i < 4; i++) q[i] = 0.0 - q[i];
 }
 
-/* ---- turning spherical harmonics --------------------------------------------------------------------------------------------
- * Ivanic and Ruedenberg, Rotation matrices for real spherical harmonics (J. Phys. Chem. 100, 1996; corrected 102, 1998): the
- * matrix of degree l from those of l - 1 and 1. Theirs has no sign (-1)^m; ours is theirs with (-1)^(i + j). */
+/* ---- turning spherical harmonics
+ * --------------------------------------------------------------------------------------------
+ * Ivanic and Ruedenberg, Rotation matrices for real spherical harmonics (J. Phys. Chem. 100, 1996;
+ * corrected 102, 1998): the matrix of degree l from those of l - 1 and 1. Theirs has no sign
+ * (-1)^m; ours is theirs with (-1)^(i + j). */
 
 typedef struct {
     const double *one, *before; /* of degrees 1 and l - 1 */
@@ -193,7 +208,8 @@ static double entry(const recurrence *r, int m, int n)
     if (size < l) sum += sqrt((l + m) * (l - m) / below) * p(r, 0, m, n);
     const double v = 0.5 * sqrt((m == 0 ? 2.0 : 1.0) * (l + size - 1) * (l + size) / below);
     sum += (m == 0 ? -v : v) * part_v(r, m, n);
-    if (m != 0 && size < l - 1) sum -= 0.5 * sqrt((l - size - 1) * (l - size) / below) * part_w(r, m, n);
+    if (m != 0 && size < l - 1)
+        sum -= 0.5 * sqrt((l - size - 1) * (l - size) / below) * part_w(r, m, n);
     return sum;
 }
 
@@ -203,7 +219,8 @@ static double settled(double v)
     return fabs(v - 1) < 1e-14 ? 1.0 : fabs(v + 1) < 1e-14 ? -1.0 : v;
 }
 
-/* (-1)^(i + j) and what is nearly whole made whole: only at the end, as the recurrence has neither. */
+/* (-1)^(i + j) and what is nearly whole made whole: only at the end, as the recurrence has
+ * neither. */
 static void finish_harmonics(int l, double *m)
 {
     for (int i = 0; i <= 2 * l; i++)
@@ -227,7 +244,7 @@ void kiln_sh_turn_of(const double r[9], kiln_sh_turn *out)
     for (int l = 1; l <= KILN_SH_DEGREE_MAX; l++) finish_harmonics(l, m[l]);
 }
 
-/* ---- rows -------------------------------------------------------------------------------------------------------- */
+/* ---- rows ------------------------------------------------------------------------------------ */
 
 enum { PIECE = 256 }; /* rows at a time: sums of a degree stay in the first cache */
 
@@ -254,17 +271,20 @@ static void turn_degree(int l, const double *m, uint64_t n, float *planes, uint6
         for (uint64_t k = 0; k < n; k++) planes[(uint64_t)i * stride + k] = (float)sum[i][k];
 }
 
-static void turn_sh(const kiln_sh_turn *turn, uint64_t n, uint64_t first, uint64_t rows, uint32_t sh_degree, float *shN)
+static void turn_sh(const kiln_sh_turn *turn, uint64_t n, uint64_t first, uint64_t rows,
+                    uint32_t sh_degree, float *shN)
 {
     const double *const m[5] = {NULL, turn->m1, turn->m2, turn->m3, turn->m4};
     for (uint64_t l = 1; l <= sh_degree; l++)
-        for (uint64_t c = 0; c < 3; c++) turn_degree((int)l, m[l], rows, shN + (3 * (l * l - 1) + c) * n + first, 3 * n);
+        for (uint64_t c = 0; c < 3; c++)
+            turn_degree((int)l, m[l], rows, shN + (3 * (l * l - 1) + c) * n + first, 3 * n);
 }
 
 static void turn_quats(const double r[4], uint64_t n, uint64_t first, uint64_t rows, float *quats)
 {
     for (uint64_t i = first; i < first + rows; i++) {
-        const double w = (double)quats[i], x = (double)quats[n + i], y = (double)quats[2 * n + i], z = (double)quats[3 * n + i];
+        const double w = (double)quats[i], x = (double)quats[n + i], y = (double)quats[2 * n + i],
+                     z = (double)quats[3 * n + i];
         quats[i] = (float)(r[0] * w - r[1] * x - r[2] * y - r[3] * z);
         quats[n + i] = (float)(r[0] * x + r[1] * w + r[2] * z - r[3] * y);
         quats[2 * n + i] = (float)(r[0] * y - r[1] * z + r[2] * w + r[3] * x);
@@ -272,7 +292,8 @@ static void turn_quats(const double r[4], uint64_t n, uint64_t first, uint64_t r
     }
 }
 
-static void move_means(const double m[9], const double t[3], uint64_t n, uint64_t first, uint64_t rows, double *means)
+static void move_means(const double m[9], const double t[3], uint64_t n, uint64_t first,
+                       uint64_t rows, double *means)
 {
     for (uint64_t i = first; i < first + rows; i++) {
         const double x = means[i], y = means[n + i], z = means[2 * n + i];
@@ -285,10 +306,12 @@ static void move_means(const double m[9], const double t[3], uint64_t n, uint64_
 static void add_log(double log_s, uint64_t n, uint64_t first, uint64_t rows, float *log_scales)
 {
     for (uint64_t a = 0; a < 3; a++)
-        for (uint64_t i = first; i < first + rows; i++) log_scales[a * n + i] = (float)((double)log_scales[a * n + i] + log_s);
+        for (uint64_t i = first; i < first + rows; i++)
+            log_scales[a * n + i] = (float)((double)log_scales[a * n + i] + log_s);
 }
 
-void kiln_similarity_rows(const kiln_similarity *s, unsigned threads, const kiln_similarity_planes *p)
+void kiln_similarity_rows(const kiln_similarity *s, unsigned threads,
+                          const kiln_similarity_planes *p)
 {
     const uint64_t n = p->n;
     const bool is_turn = turns(s), moves = !kiln_similarity_is_identity(s);

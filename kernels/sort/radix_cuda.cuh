@@ -1,14 +1,17 @@
-/* radix_cuda -- a stable radix sort of (key, 32-bit value) on the device, least significant digit first, one pass over the pairs
- * for each digit of up to 8 bits (A. Adinets, D. Merrill, Onesweep, 2022).
+/* radix_cuda -- a stable radix sort of (key, 32-bit value) on the device, least significant digit
+ * first, one pass over the pairs for each digit of up to 8 bits (A. Adinets, D. Merrill, Onesweep,
+ * 2022).
  *
  *   1. One launch counts the digits of all passes.
- *   2. A pass is one launch. A block takes a tile of neighbouring pairs, counts their digits and publishes the counts. Then it
- *      ranks the pairs by digit in shared memory and finds how many of each digit the tiles before it have, by decoupled
- *      look-back (place_cuda.cuh has the idea), one thread for each digit. It writes its pairs digit by digit, so that
- *      neighbours in memory are written together.
+ *   2. A pass is one launch. A block takes a tile of neighbouring pairs, counts their digits and
+ *      publishes the counts. Then it ranks the pairs by digit in shared memory and finds how many
+ *      of each digit the tiles before it have, by decoupled look-back (place_cuda.cuh has the
+ *      idea), one thread for each digit. It writes its pairs digit by digit, so that neighbours in
+ *      memory are written together.
  *
- * What is sorted comes from an Input: how many pairs there are, which the device alone may know, and each pair. So the first pass
- * can make its keys from other arrays, and nothing behind the last pair is touched:
+ * What is sorted comes from an Input: how many pairs there are, which the device alone may know,
+ * and each pair. So the first pass can make its keys from other arrays, and nothing behind the last
+ * pair is touched:
  *
  *   struct Input {
  *       __device__ uint64_t count() const;            at most as many as the launcher was told
@@ -26,11 +29,12 @@
  * first bit of the pass's digit, unsigned first_bit() const; no values are moved, and put has no
  * value.
  *
- * Small launches wait for each other longer than they work. From Hopper on a pass is put on the device while the one before runs,
- * and waits there for its end. Tiles are small where there are few pairs, so that all multiprocessors have some.
+ * Small launches wait for each other longer than they work. From Hopper on a pass is put on the
+ * device while the one before runs, and waits there for its end. Tiles are small where there are
+ * few pairs, so that all multiprocessors have some.
  *
- * Memory: two arrays of a word for each digit and tile, used in turn. A pass clears the one of the next, which the pass before has
- * finished with.
+ * Memory: two arrays of a word for each digit and tile, used in turn. A pass clears the one of the
+ * next, which the pass before has finished with.
  */
 #ifndef KILN_KERNELS_SORT_RADIX_CUDA_CUH
 #define KILN_KERNELS_SORT_RADIX_CUDA_CUH
@@ -44,22 +48,32 @@
 namespace kiln
 {
 
-constexpr unsigned RADIX_BITS = 8, RADIX_DIGITS = 1u << RADIX_BITS, RADIX_PASSES = 8, RADIX_CALLERS = 4;
+constexpr unsigned RADIX_BITS = 8, RADIX_DIGITS = 1u << RADIX_BITS, RADIX_PASSES = 8,
+                   RADIX_CALLERS = 4;
 constexpr unsigned RADIX_COUNT_BLOCK = 256, RADIX_COUNT_EACH = 16, RADIX_COUNT_BLOCKS = 132 * 4;
-constexpr uint64_t RADIX_NARROW = 1ull << 30; /* fewer pairs are counted in words of 32 bits, of which two say what they are */
-constexpr unsigned RADIX_LOOK = 8;            /* words of look-back that are asked for at once */
+/* fewer pairs are counted in words of 32 bits, of which two say what they are */
+constexpr uint64_t RADIX_NARROW = 1ull << 30;
+constexpr unsigned RADIX_LOOK = 8; /* words of look-back that are asked for at once */
 
-/* Which bits of a key are the digit of which pass: as even as they can be, so that no pass has few bits. */
+/* Which bits of a key are the digit of which pass: as even as they can be, so that no pass has few
+ * bits. */
 struct radix_plan {
     unsigned bits, passes;
 
     __host__ __device__ unsigned first(unsigned pass) const { return bits * pass / passes; }
-    __host__ __device__ unsigned width(unsigned pass) const { return first(pass + 1) - first(pass); }
+    __host__ __device__ unsigned width(unsigned pass) const
+    {
+        return first(pass + 1) - first(pass);
+    }
 };
 
-inline radix_plan radix_plan_of(unsigned bits) { return {bits, (bits + RADIX_BITS - 1) / RADIX_BITS}; }
+inline radix_plan radix_plan_of(unsigned bits)
+{
+    return {bits, (bits + RADIX_BITS - 1) / RADIX_BITS};
+}
 
-template <typename Key> __device__ inline unsigned radix_digit(Key key, unsigned first, unsigned width)
+template <typename Key>
+__device__ inline unsigned radix_digit(Key key, unsigned first, unsigned width)
 {
     return static_cast<unsigned>(key >> first) & ((1u << width) - 1);
 }
@@ -73,9 +87,11 @@ struct radix_state {
 
 struct radix_words {
 };
-template <typename Input> constexpr bool RADIX_HAS_VALUES = !std::is_base_of<radix_words, Input>::value;
+template <typename Input>
+constexpr bool RADIX_HAS_VALUES = !std::is_base_of<radix_words, Input>::value;
 
-/* How a pass is cut: few large tiles look back less, many small ones keep all multiprocessors busy. */
+/* How a pass is cut: few large tiles look back less, many small ones keep all multiprocessors
+ * busy. */
 template <int Threads, int Items> struct radix_cut {
     static constexpr int THREADS = Threads, ITEMS = Items, TILE = Threads * Items;
 };
@@ -86,8 +102,9 @@ enum class radix_size { FEW, SOME, MANY };
 
 /* How a warp finds the pairs of equal digits among 32:
  *   BALLOTS  a ballot for each bit of the digit
- *   MASKS    each lane sets its bit in a mask of its digit in shared memory. Two thirds of the instructions, but lanes of one digit
- *            wait for each other, and so does what the warp ranks next. */
+ *   MASKS    each lane sets its bit in a mask of its digit in shared memory. Two thirds of the
+ *            instructions, but lanes of one digit wait for each other, and so does what the warp
+ *            ranks next. */
 enum class radix_rank { BALLOTS, MASKS };
 
 /* How a pass ranks, and how many digits it has room for. */
@@ -97,16 +114,19 @@ template <radix_rank Rank, unsigned Bits> struct radix_way {
 };
 using radix_ballots = radix_way<radix_rank::BALLOTS, RADIX_BITS>;
 using radix_masks = radix_way<radix_rank::MASKS, RADIX_BITS>;
-using radix_few_masks = radix_way<radix_rank::MASKS, RADIX_BITS - 1>; /* half the memory: a block more on a multiprocessor */
+/* half the memory: a block more on a multiprocessor */
+using radix_few_masks = radix_way<radix_rank::MASKS, RADIX_BITS - 1>;
 
-/* ---- counting -------------------------------------------------------------------------------------------------------- */
+/* ---- counting -------------------------------------------------------------------------------- */
 /* Clears the first pass's look-back, too, so many words of 32 bits. */
 template <typename Key, typename Input>
 __global__ void __launch_bounds__(RADIX_COUNT_BLOCK)
-    radix_count(const Input in, const radix_plan plan, radix_state *state, uint32_t *look_back, uint64_t look_back_words)
+    radix_count(const Input in, const radix_plan plan, radix_state *state, uint32_t *look_back,
+                uint64_t look_back_words)
 {
     __shared__ uint32_t counts[RADIX_PASSES][RADIX_DIGITS];
-    for (unsigned i = threadIdx.x; i < plan.passes * RADIX_DIGITS; i += RADIX_COUNT_BLOCK) (&counts[0][0])[i] = 0;
+    for (unsigned i = threadIdx.x; i < plan.passes * RADIX_DIGITS; i += RADIX_COUNT_BLOCK)
+        (&counts[0][0])[i] = 0;
     launch_before_is_done();
     for (uint64_t i = thread_index(); i < look_back_words; i += thread_count()) look_back[i] = 0;
     __syncthreads();
@@ -130,16 +150,24 @@ __global__ void __launch_bounds__(RADIX_COUNT_BLOCK)
     }
 }
 
-/* ---- look-back ------------------------------------------------------------------------------------------------------- */
-/* A word of look-back: a number of pairs, above it what they are of. Word: uint32_t, or uint64_t for RADIX_NARROW pairs and more.
+/* ---- look-back ------------------------------------------------------------------------------- */
+/* A word of look-back: a number of pairs, above it what they are of. Word: uint32_t, or uint64_t
+ * for RADIX_NARROW pairs and more.
  */
 template <typename Word> struct radix_word {
     static constexpr unsigned SHIFT = 8 * sizeof(Word) - 2;
-    static constexpr Word TILE = Word(1) << SHIFT, SUM = Word(2) << SHIFT, VALUE = TILE - 1; /* TILE: of this tile alone */
+    /* TILE: of this tile alone */
+    static constexpr Word TILE = Word(1) << SHIFT, SUM = Word(2) << SHIFT, VALUE = TILE - 1;
     using shared = cuda::atomic_ref<Word, cuda::thread_scope_device>;
 
-    __device__ static void say(Word *word, Word what) { shared(*word).store(what, cuda::memory_order_relaxed); }
-    __device__ static Word ask(Word *word) { return shared(*word).load(cuda::memory_order_relaxed); }
+    __device__ static void say(Word *word, Word what)
+    {
+        shared(*word).store(what, cuda::memory_order_relaxed);
+    }
+    __device__ static Word ask(Word *word)
+    {
+        return shared(*word).load(cuda::memory_order_relaxed);
+    }
 };
 
 /* How many pairs of this thread's digit the tiles before `tile` have. Several words are read at
@@ -152,7 +180,8 @@ template <typename Word> __device__ Word radix_look_back(Word *look_back, uint64
         Word words[RADIX_LOOK];
 #pragma unroll
         for (unsigned k = 0; k < RADIX_LOOK; k++)
-            words[k] = k < left ? word::ask(&look_back[(left - 1 - k) * RADIX_DIGITS + threadIdx.x]) : word::SUM;
+            words[k] = k < left ? word::ask(&look_back[(left - 1 - k) * RADIX_DIGITS + threadIdx.x])
+                                : word::SUM;
 #pragma unroll
         for (unsigned k = 0; k < RADIX_LOOK; k++) {
             if (words[k] < word::TILE) break; /* not yet known: ask again from here */
@@ -164,7 +193,7 @@ template <typename Word> __device__ Word radix_look_back(Word *look_back, uint64
     return before;
 }
 
-/* ---- a pass ---------------------------------------------------------------------------------------------------------- */
+/* ---- a pass ---------------------------------------------------------------------------------- */
 /* Of a warp and a digit. */
 template <radix_rank> struct radix_cell {
     uint32_t place; /* pairs; then where the next one goes within the tile */
@@ -174,7 +203,8 @@ template <> struct alignas(uint64_t) radix_cell<radix_rank::MASKS> {
 };
 
 /* Shared memory of a block. */
-template <typename Key, typename Word, typename Cut, typename Way, bool VALUES = true> struct radix_shared_memory {
+template <typename Key, typename Word, typename Cut, typename Way, bool VALUES = true>
+struct radix_shared_memory {
     static constexpr unsigned TILE = Cut::TILE, WARPS = Cut::THREADS / 32;
     Key keys[TILE];
     uint32_t values[VALUES ? TILE : 1];
@@ -184,7 +214,8 @@ template <typename Key, typename Word, typename Cut, typename Way, bool VALUES =
     uint32_t sums[RADIX_DIGITS / 32], ticket;
 };
 
-/* Returns the sum over the digits before this thread's. By the whole block; `sums` is nobody else's. */
+/* Returns the sum over the digits before this thread's. By the whole block; `sums` is nobody
+ * else's. */
 template <typename T> __device__ T radix_sum_before(T v, T *sums)
 {
     const unsigned lane = threadIdx.x % 32, warp = threadIdx.x / 32;
@@ -214,11 +245,13 @@ __device__ inline unsigned radix_alike(unsigned digit)
     return alike;
 }
 
-/* Return where this lane's pair goes within the tile; cells: the warp's. Called by a whole warp, 32 pairs after 32. */
+/* Return where this lane's pair goes within the tile; cells: the warp's. Called by a whole warp, 32
+ * pairs after 32. */
 __device__ inline uint32_t radix_place(radix_cell<radix_rank::BALLOTS> *cells, unsigned digit)
 {
     uint32_t *const place = &cells[digit].place;
-    const unsigned alike = radix_alike(digit), below = __popc(alike & ((1u << threadIdx.x % 32) - 1));
+    const unsigned alike = radix_alike(digit),
+                   below = __popc(alike & ((1u << threadIdx.x % 32) - 1));
     const uint32_t to = *place + below;
     __syncwarp();
     if (below == 0) *place = to + __popc(alike);
@@ -239,7 +272,8 @@ __device__ inline uint32_t radix_place(radix_cell<radix_rank::MASKS> *cells, uns
     return seen.place + below;
 }
 
-/* Of a multiprocessor, at least: else the compiler takes so many registers that too few threads fit. */
+/* Of a multiprocessor, at least: else the compiler takes so many registers that too few threads
+ * fit. */
 template <typename Key, bool VALUES>
 constexpr int RADIX_THREADS_AT_ONCE = sizeof(Key) == sizeof(uint64_t) ? 768
                                       : VALUES                        ? 1024
@@ -254,7 +288,8 @@ template <typename Word> struct radix_job {
 };
 
 template <typename Key, typename Word, typename Cut, typename Way, typename Input, typename Output>
-__global__ void __launch_bounds__(Cut::THREADS, RADIX_THREADS_AT_ONCE<Key, RADIX_HAS_VALUES<Input>> / Cut::THREADS)
+__global__ void
+__launch_bounds__(Cut::THREADS, RADIX_THREADS_AT_ONCE<Key, RADIX_HAS_VALUES<Input>> / Cut::THREADS)
     radix_pass(const Input in, const Output out, const radix_job<Word> j)
 {
     constexpr bool VALUES = RADIX_HAS_VALUES<Input>;
@@ -266,28 +301,35 @@ __global__ void __launch_bounds__(Cut::THREADS, RADIX_THREADS_AT_ONCE<Key, RADIX
     const unsigned t = threadIdx.x, warp = t / 32;
     const bool is_digit = THREADS == Way::DIGITS || t < Way::DIGITS; /* thread t is digit t, too */
     for (unsigned i = t; i < shared::WARPS * Way::DIGITS; i += THREADS) (&r.cells[0][0])[i] = {};
-    if (t == 0) r.ticket = atomicAdd(j.ticket, 1u); /* what was launched before does not look at it */
+    /* what was launched before does not look at it */
+    if (t == 0) r.ticket = atomicAdd(j.ticket, 1u);
     launch_before_is_done();
-    if (Cut::TILE <= radix_few::TILE) let_next_launch_begin(); /* large ones would take places of other streams, and wait there */
+    /* large ones would take places of other streams, and wait there */
+    if (Cut::TILE <= radix_few::TILE) let_next_launch_begin();
     if (j.next && t < RADIX_DIGITS) j.next[uint64_t(blockIdx.x) * RADIX_DIGITS + t] = 0;
     const Word all = is_digit ? static_cast<Word>(j.counts[t]) : 0;
     __syncthreads();
     const uint64_t n = in.count(), tile = r.ticket, begin = tile * shared::TILE;
     if (begin >= n) return;
-    const unsigned valid = static_cast<unsigned>(n - begin < shared::TILE ? n - begin : shared::TILE);
+    const unsigned valid =
+        static_cast<unsigned>(n - begin < shared::TILE ? n - begin : shared::TILE);
 
-    /* A warp has neighbouring pairs, 32 at a time. What is behind the end has the highest digit and comes last. */
+    /* A warp has neighbouring pairs, 32 at a time. What is behind the end has the highest digit and
+     * comes last. */
     const unsigned own = warp * 32 * ITEMS + t % 32;
     Key keys[ITEMS];
     uint32_t values[VALUES ? ITEMS : 1];
 #pragma unroll
-    for (int k = 0; k < ITEMS; k++) keys[k] = own + k * 32 < valid ? in.key(begin + own + k * 32) : static_cast<Key>(~Key(0));
+    for (int k = 0; k < ITEMS; k++)
+        keys[k] = own + k * 32 < valid ? in.key(begin + own + k * 32) : static_cast<Key>(~Key(0));
     if constexpr (VALUES) {
 #pragma unroll
-        for (int k = 0; k < ITEMS; k++) values[k] = own + k * 32 < valid ? in.value(begin + own + k * 32) : 0;
+        for (int k = 0; k < ITEMS; k++)
+            values[k] = own + k * 32 < valid ? in.value(begin + own + k * 32) : 0;
     }
 #pragma unroll
-    for (int k = 0; k < ITEMS; k++) atomicAdd(&r.cells[warp][radix_digit(keys[k], j.first, j.width)].place, 1u);
+    for (int k = 0; k < ITEMS; k++)
+        atomicAdd(&r.cells[warp][radix_digit(keys[k], j.first, j.width)].place, 1u);
     __syncthreads();
 
     /* The tile's counts are published before its pairs are ranked: others wait for them. */

@@ -11,7 +11,13 @@
 #include <inttypes.h>
 #include <string.h>
 
-enum { DIGIT_BITS = 8, DIGITS = 1 << DIGIT_BITS, MAX_PIECES = 256, SMALL = 64, WORD_DIGIT_BITS = 11 };
+enum {
+    DIGIT_BITS = 8,
+    DIGITS = 1 << DIGIT_BITS,
+    MAX_PIECES = 256,
+    SMALL = 64,
+    WORD_DIGIT_BITS = 11
+};
 
 typedef struct {
     uint64_t *keys;
@@ -44,7 +50,10 @@ kiln_status kiln_sort_check(const char *op, uint64_t n, kiln_error *err)
     return kiln_fail(err, KILN_E_INPUT, "%s: %" PRIu64 " rows; the most is 4294967294", op, n);
 }
 
-size_t kiln_sort_bytes(uint64_t n, unsigned threads) { return lay_out_sort(n, threads, NULL).bytes; }
+size_t kiln_sort_bytes(uint64_t n, unsigned threads)
+{
+    return lay_out_sort(n, threads, NULL).bytes;
+}
 
 static uint64_t differing_bits(uint64_t n, const uint64_t *keys)
 {
@@ -109,7 +118,8 @@ static void scatter_piece(const pass *p, unsigned piece)
     uint64_t *const next = p->counts + ((size_t)piece << p->bits);
     const uint64_t end = piece_start(p, piece + 1), mask = (1u << p->bits) - 1;
     if (!p->values) {
-        for (uint64_t i = piece_start(p, piece); i < end; i++) p->out_keys[next[p->keys[i] >> p->shift & mask]++] = p->keys[i];
+        for (uint64_t i = piece_start(p, piece); i < end; i++)
+            p->out_keys[next[p->keys[i] >> p->shift & mask]++] = p->keys[i];
         return;
     }
     for (uint64_t i = piece_start(p, piece); i < end; i++) {
@@ -130,7 +140,8 @@ static void run_pass(const pass *p)
     for (int t = 0; t < pieces; t++) scatter_piece(p, (unsigned)t);
 }
 
-/* Sorts by all digits in which keys differ; `diff` has the bits that differ. p->keys, p->values get the result. */
+/* Sorts by all digits in which keys differ; `diff` has the bits that differ. p->keys, p->values get
+ * the result. */
 static void run_passes(pass *p, uint64_t diff)
 {
     for (; p->shift < 64 && diff >> p->shift != 0; p->shift += p->bits) {
@@ -173,12 +184,15 @@ size_t kiln_sort_words_bytes(uint64_t n, unsigned threads)
     return (size_t)piece_count(n, threads) * sizeof(uint64_t) << WORD_DIGIT_BITS;
 }
 
-uint64_t *kiln_sort_words(uint64_t n, uint64_t *words, uint64_t *spare, unsigned from, unsigned threads, void *work)
+uint64_t *kiln_sort_words(uint64_t n, uint64_t *words, uint64_t *spare, unsigned from,
+                          unsigned threads, void *work)
 {
     const uint64_t diff = differing_bits(n, words);
     if (diff >> from == 0) return words;
-    const unsigned bits = 64 - from - (unsigned)__builtin_clzll(diff), log2_n = 63 - (unsigned)__builtin_clzll(n);
-    const unsigned most = log2_n < WORD_DIGIT_BITS ? log2_n : WORD_DIGIT_BITS; /* no more digits than words: they are counted */
+    const unsigned bits = 64 - from - (unsigned)__builtin_clzll(diff),
+                   log2_n = 63 - (unsigned)__builtin_clzll(n);
+    /* no more digits than words: they are counted */
+    const unsigned most = log2_n < WORD_DIGIT_BITS ? log2_n : WORD_DIGIT_BITS;
     const unsigned passes = (bits + most - 1) / most;
     pass p = {.keys = words,
               .out_keys = spare,

@@ -1,9 +1,11 @@
-/* ssim -- computes the mean SSIM of two batches of pictures as a loss has it: channels are planes, any number of them, nothing is
- * clamped; and what its gradient needs. metrics.h has the metric of a bake: one picture, clamped, PSNR and mask with it.
+/* ssim -- computes the mean SSIM of two batches of pictures as a loss has it: channels are planes,
+ * any number of them, nothing is clamped; and what its gradient needs. metrics.h has the metric of
+ * a bake: one picture, clamped, PSNR and mask with it.
  *
  *   a, b       [planes][height][width]     f32  in
  *   partials   [3][planes][height][width]  f32  out  what ssim_backward takes; NULL: not wanted
- *   mean       [1]                         f32  out  of the map over all planes; NAN where a value of it is no number
+ *   mean       [1]                         f32  out  of the map over all planes; NAN where a value
+ *                                                    of it is no number
  *
  * ssim_backward -- computes the gradient of `mean` to a, times what comes from above.
  *
@@ -11,12 +13,13 @@
  *   upstream   [1]                         f32  in   dL/dmean
  *   gradient   [planes][height][width]     f32  out  dL/da
  *
- * The definition is fused-ssim's (rahul-goel/fused-ssim 0ac916a): 11 x 11 Gaussian, sigma 1.5, C1 = 0.01^2, C2 = 0.03^2, zeros
- * outside the picture, both max(0,.) clamps of variances, which the gradient does not see. valid: the mean is over [5:-5, 5:-5],
- * NAN below 11 pixels in either axis, and the gradient is of that. Sums are fixed point, so the mean has the same bits on every
- * device.
+ * The definition is fused-ssim's (rahul-goel/fused-ssim 0ac916a): 11 x 11 Gaussian, sigma 1.5, C1 =
+ * 0.01^2, C2 = 0.03^2, zeros outside the picture, both max(0,.) clamps of variances, which the
+ * gradient does not see. valid: the mean is over [5:-5, 5:-5], NAN below 11 pixels in either axis,
+ * and the gradient is of that. Sums are fixed point, so the mean has the same bits on every device.
  *
- * Pointers, work, threads: as in knn.h. KILN_E_INPUT: no plane, a side of 0 or above 2^20 pixels, above 2^40 values.
+ * Pointers, work, threads: as in knn.h. KILN_E_INPUT: no plane, a side of 0 or above 2^20 pixels,
+ * above 2^40 values.
  */
 #ifndef KILN_KERNELS_SSIM_H
 #define KILN_KERNELS_SSIM_H
@@ -47,12 +50,14 @@ typedef struct {
     float *gradient;
 } kiln_ssim_backward_args;
 
-typedef kiln_status kiln_ssim_fn(const kiln_exec *x, const kiln_ssim_args *a, void *work, size_t *work_bytes, kiln_error *err);
-typedef kiln_status kiln_ssim_backward_fn(const kiln_exec *x, const kiln_ssim_backward_args *a, void *work, size_t *work_bytes,
-                                          kiln_error *err);
+typedef kiln_status kiln_ssim_fn(const kiln_exec *x, const kiln_ssim_args *a, void *work,
+                                 size_t *work_bytes, kiln_error *err);
+typedef kiln_status kiln_ssim_backward_fn(const kiln_exec *x, const kiln_ssim_backward_args *a,
+                                          void *work, size_t *work_bytes, kiln_error *err);
 
 /* Checks the sizes for both operations and siblings. */
-kiln_status kiln_ssim_check(uint64_t planes, uint32_t width, uint32_t height, kiln_error *err) KILN_MUST_CHECK;
+kiln_status kiln_ssim_check(uint64_t planes, uint32_t width, uint32_t height,
+                            kiln_error *err) KILN_MUST_CHECK;
 
 /* The arrays that they read and write, for kernels/arrays.h. */
 #define KILN_ARRAYS_ssim(A)                                \

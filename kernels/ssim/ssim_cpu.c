@@ -1,7 +1,8 @@
 /* ssim and ssim_backward on the CPU: the definition.
  *
- * Planes are cut into pieces of 8 rows, one run, and 128 columns. Of a piece the 18 rows that its windows cover are read once; each
- * of its rows is filtered down, then along. Sums are integers: neither pieces nor threads show in the result.
+ * Planes are cut into pieces of 8 rows, one run, and 128 columns. Of a piece the 18 rows that its
+ * windows cover are read once; each of its rows is filtered down, then along. Sums are integers:
+ * neither pieces nor threads show in the result.
  */
 #include "kernels/ssim/ssim.h"
 
@@ -44,7 +45,8 @@ static int64_t pieces_down(uint32_t height) { return (height + KILN_SSIM_RUN - 1
 static ssim_piece piece_at(uint32_t width, uint32_t height, int64_t i)
 {
     const int64_t across = pieces_across(width), down = pieces_down(height);
-    ssim_piece p = {.width = width, .height = height, .plane = (uint64_t)(i / across / down) * height * width};
+    ssim_piece p = {
+        .width = width, .height = height, .plane = (uint64_t)(i / across / down) * height * width};
     p.x0 = i % across * COLUMNS;
     p.y0 = i / across % down * KILN_SSIM_RUN;
     p.x1 = p.x0 + COLUMNS < width ? p.x0 + COLUMNS : width;
@@ -59,7 +61,8 @@ static void read_span(const ssim_piece *p, const float *from, span_rows to)
         const int64_t y = p->y0 - KILN_SSIM_RADIUS + r, first = p->x0 - KILN_SSIM_RADIUS;
         const bool inside = y >= 0 && y < p->height;
         const float *row = from + p->plane + (inside ? (uint64_t)y * p->width : 0);
-        for (int64_t i = 0; i < SPREAD; i++) to[r][i] = inside && first + i >= 0 && first + i < p->width ? row[first + i] : 0.0f;
+        for (int64_t i = 0; i < SPREAD; i++)
+            to[r][i] = inside && first + i >= 0 && first + i < p->width ? row[first + i] : 0.0f;
     }
 }
 
@@ -125,8 +128,8 @@ static void put_slope(const kiln_ssim_args *a, uint64_t where, kiln_ssim_slope f
     a->partials[2 * values + where] = f.by_d;
 }
 
-static void finish_row(const kiln_ssim_args *a, const ssim_piece *p, int o, const moment_row *s, const moment_row *d,
-                       ssim_scratch *t)
+static void finish_row(const kiln_ssim_args *a, const ssim_piece *p, int o, const moment_row *s,
+                       const moment_row *d, ssim_scratch *t)
 {
     const int64_t y = p->y0 + o;
     int64_t sum = 0;
@@ -140,7 +143,8 @@ static void finish_row(const kiln_ssim_args *a, const ssim_piece *p, int o, cons
         if (!a->partials) continue;
         const int row = o + KILN_SSIM_RADIUS, column = i + KILN_SSIM_RADIUS;
         const kiln_ssim_slope none = {0.0f, 0.0f, 0.0f};
-        const kiln_ssim_slope f = kiln_ssim_slope_of(pixel, t->s[row][column] - ms.mean, t->d[row][column] - md.mean);
+        const kiln_ssim_slope f =
+            kiln_ssim_slope_of(pixel, t->s[row][column] - ms.mean, t->d[row][column] - md.mean);
         put_slope(a, p->plane + (uint64_t)y * p->width + (uint64_t)(p->x0 + i), counts ? f : none);
     }
     t->sum += sum;
@@ -159,7 +163,7 @@ static void measure_piece(const kiln_ssim_args *a, const ssim_piece *p, ssim_scr
     }
 }
 
-/* ---- backward ---------------------------------------------------------------------------------------------------------- */
+/* ---- backward -------------------------------------------------------------------------------- */
 
 /* Each slope of the span from its own pixel to the centre of its column. */
 static void move_to_centres(ssim_scratch *t)
@@ -167,7 +171,8 @@ static void move_to_centres(ssim_scratch *t)
     for (int r = 0; r < SPAN; r++)
         for (int i = 0; i < SPREAD; i++) {
             const kiln_ssim_slope f = {t->at[r][i], t->by_s[r][i], t->by_d[r][i]};
-            t->at[r][i] = kiln_ssim_moved(f, t->s[KILN_SSIM_FIFTH][i] - t->s[r][i], t->d[KILN_SSIM_FIFTH][i] - t->d[r][i]);
+            t->at[r][i] = kiln_ssim_moved(f, t->s[KILN_SSIM_FIFTH][i] - t->s[r][i],
+                                          t->d[KILN_SSIM_FIFTH][i] - t->d[r][i]);
         }
 }
 
@@ -177,7 +182,8 @@ static void sum_down(span_rows v, int o, float *restrict out)
     for (int i = 0; i < SPREAD; i++) {
         float sum = 0.0f;
 #pragma GCC unroll 11 /* as above */
-        for (int k = 0; k < KILN_SSIM_TAPS; k++) sum = kiln_fmaf(kiln_ssim_weight(k), v[o + k][i], sum);
+        for (int k = 0; k < KILN_SSIM_TAPS; k++)
+            sum = kiln_fmaf(kiln_ssim_weight(k), v[o + k][i], sum);
         out[i] = sum;
     }
 }
@@ -191,14 +197,17 @@ static kiln_ssim_slope slope_along(const ssim_scratch *t, const slope_row *in, i
     for (int k = i; k < i + KILN_SSIM_TAPS; k++) {
         const kiln_ssim_slope f = {in->at[k], in->by_s[k], in->by_d[k]};
         const float w = kiln_ssim_weight(k - i);
-        sum.at = kiln_fmaf(w, kiln_ssim_moved(f, s - t->s[KILN_SSIM_FIFTH][k], d - t->d[KILN_SSIM_FIFTH][k]), sum.at);
+        sum.at = kiln_fmaf(
+            w, kiln_ssim_moved(f, s - t->s[KILN_SSIM_FIFTH][k], d - t->d[KILN_SSIM_FIFTH][k]),
+            sum.at);
         sum.by_s = kiln_fmaf(w, f.by_s, sum.by_s);
         sum.by_d = kiln_fmaf(w, f.by_d, sum.by_d);
     }
     return sum;
 }
 
-static void gradient_piece(const kiln_ssim_backward_args *a, const ssim_piece *p, float scale, ssim_scratch *t)
+static void gradient_piece(const kiln_ssim_backward_args *a, const ssim_piece *p, float scale,
+                           ssim_scratch *t)
 {
     const uint64_t values = a->planes * a->height * a->width;
     slope_row down;
@@ -213,7 +222,8 @@ static void gradient_piece(const kiln_ssim_backward_args *a, const ssim_piece *p
         sum_down(t->by_s, o, down.by_s);
         sum_down(t->by_d, o, down.by_d);
         for (int i = 0; i < p->x1 - p->x0; i++) {
-            const int row = o + KILN_SSIM_RADIUS, column = i + KILN_SSIM_RADIUS, centre = centre_column(i);
+            const int row = o + KILN_SSIM_RADIUS, column = i + KILN_SSIM_RADIUS,
+                      centre = centre_column(i);
             const float by_s = t->s[row][column] - t->s[KILN_SSIM_FIFTH][centre];
             const float by_d = t->d[row][column] - t->d[KILN_SSIM_FIFTH][centre];
             out[i] = scale * kiln_ssim_moved(slope_along(t, &down, i), by_s, by_d);
@@ -221,23 +231,25 @@ static void gradient_piece(const kiln_ssim_backward_args *a, const ssim_piece *p
     }
 }
 
-/* ---- entries ----------------------------------------------------------------------------------------------------------- */
+/* ---- entries --------------------------------------------------------------------------------- */
 
 /* Where work is NULL it measures and *all is NULL. */
-static kiln_status take_scratch(const char *op, const kiln_exec *x, void *work, size_t *work_bytes, ssim_scratch **all,
-                                kiln_error *err)
+static kiln_status take_scratch(const char *op, const kiln_exec *x, void *work, size_t *work_bytes,
+                                ssim_scratch **all, kiln_error *err)
 {
     kiln_carve c = {.base = work};
     *all = kiln_take(&c, x->threads, sizeof **all);
     if (!work)
         *work_bytes = c.used;
     else if (*work_bytes < c.used)
-        return kiln_fail(err, KILN_E_CAP, "%s needs %zu bytes, was given %zu", op, c.used, *work_bytes);
+        return kiln_fail(err, KILN_E_CAP, "%s needs %zu bytes, was given %zu", op, c.used,
+                         *work_bytes);
     return KILN_OK;
 }
 
 /* kiln_ssim_cpu, kiln_ssim_cpu_avx2 */
-kiln_status KILN_CPU(ssim)(const kiln_exec *x, const kiln_ssim_args *a, void *work, size_t *work_bytes, kiln_error *err)
+kiln_status KILN_CPU(ssim)(const kiln_exec *x, const kiln_ssim_args *a, void *work,
+                           size_t *work_bytes, kiln_error *err)
 {
     ssim_scratch *all;
     KILN_TRY(take_scratch("ssim", x, work, work_bytes, &all, err));
@@ -264,14 +276,15 @@ kiln_status KILN_CPU(ssim)(const kiln_exec *x, const kiln_ssim_args *a, void *wo
 }
 
 /* kiln_ssim_backward_cpu, kiln_ssim_backward_cpu_avx2 */
-kiln_status KILN_CPU(ssim_backward)(const kiln_exec *x, const kiln_ssim_backward_args *a, void *work, size_t *work_bytes,
-                                    kiln_error *err)
+kiln_status KILN_CPU(ssim_backward)(const kiln_exec *x, const kiln_ssim_backward_args *a,
+                                    void *work, size_t *work_bytes, kiln_error *err)
 {
     ssim_scratch *all;
     KILN_TRY(take_scratch("ssim_backward", x, work, work_bytes, &all, err));
     if (!work) return KILN_OK;
     KILN_TRY(kiln_ssim_check(a->planes, a->width, a->height, err));
-    const float scale = kiln_ssim_scale(*a->upstream, kiln_ssim_count(a->planes, a->width, a->height, a->valid));
+    const float scale =
+        kiln_ssim_scale(*a->upstream, kiln_ssim_count(a->planes, a->width, a->height, a->valid));
     const int64_t n = (int64_t)a->planes * pieces_across(a->width) * pieces_down(a->height);
 #pragma omp parallel for num_threads(x->threads) schedule(dynamic)
     for (int64_t i = 0; i < n; i++) {

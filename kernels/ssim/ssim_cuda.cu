@@ -1,10 +1,11 @@
 /* ssim and ssim_backward on CUDA: tiles of WIDE columns and three runs of eight rows.
  *
- * First each thread takes a column of a run: it reads the 18 values that the run's windows cover, one after another, and adds each
- * to the up to eight windows that it is in. Then, from shared memory, each takes eight neighbours of a row in the same way, and
- * makes their pixels. A block walks down one column of tiles. Columns in shared memory have a gap after every eight, so that
- * neighbouring threads, eight columns apart, meet no bank twice. A device without 35 KiB of shared memory for a block, and a
- * picture of few tiles, has narrow tiles.
+ * First each thread takes a column of a run: it reads the 18 values that the run's windows cover,
+ * one after another, and adds each to the up to eight windows that it is in. Then, from shared
+ * memory, each takes eight neighbours of a row in the same way, and makes their pixels. A block
+ * walks down one column of tiles. Columns in shared memory have a gap after every eight, so that
+ * neighbouring threads, eight columns apart, meet no bank twice. A device without 35 KiB of shared
+ * memory for a block, and a picture of few tiles, has narrow tiles.
  */
 #include "kernels/ssim/ssim.h"
 
@@ -26,10 +27,12 @@ enum {
     BANDS_MOST = 1 << 10,  /* whose sums a thread adds up by itself, of eight values each */
 };
 
-/* `blocks` of them fit a multiprocessor; at_once: neighbours that a thread has in registers when it goes along a row. */
+/* `blocks` of them fit a multiprocessor; at_once: neighbours that a thread has in registers when it
+ * goes along a row. */
 template <int wide, int blocks, int at_once> struct tile_of {
     static constexpr int WIDE = wide, BLOCKS = blocks, AT_ONCE = at_once;
-    static constexpr int COLUMNS = WIDE + 2 * RADIUS, ALONG = WIDE / RUN, PITCH = COLUMNS + COLUMNS / RUN + 1;
+    static constexpr int COLUMNS = WIDE + 2 * RADIUS, ALONG = WIDE / RUN,
+                         PITCH = COLUMNS + COLUMNS / RUN + 1;
     static constexpr int THREADS = (COLUMNS * RUNS + LANES - 1) / LANES * LANES;
     static_assert(ROWS * ALONG <= THREADS, "a thread has one run of columns");
     float4 cells[ROWS][PITCH];
@@ -62,19 +65,21 @@ template <class TILE> __device__ place place_in_band(const batch &b, uint64_t ba
 
 __device__ int cell(int column) { return column + column / RUN; }
 
-/* Walks down the 18 rows of a column that the windows of a run cover; what is outside the plane is 0. The same walk serves all
- * arrays of the batch: one comparison and one addition a row. */
+/* Walks down the 18 rows of a column that the windows of a run cover; what is outside the plane is
+ * 0. The same walk serves all arrays of the batch: one comparison and one addition a row. */
 struct column_walk {
     int64_t at; /* in an array */
     uint32_t y, rows;
     int32_t width;
 
     __device__ column_walk(const batch &b, const place &p, int32_t x, int32_t first)
-        : at(static_cast<int64_t>(p.plane) + static_cast<int64_t>(first) * b.width + x), y(static_cast<uint32_t>(first)),
+        : at(static_cast<int64_t>(p.plane) + static_cast<int64_t>(first) * b.width + x),
+          y(static_cast<uint32_t>(first)),
           rows(x >= 0 && x < b.width ? static_cast<uint32_t>(b.height) : 0), width(b.width)
     {
     }
-    __device__ float read(const float *from) const { return y < rows ? __ldg(from + at) : 0.0f; } /* above the plane y is huge */
+    /* above the plane y is huge */
+    __device__ float read(const float *from) const { return y < rows ? __ldg(from + at) : 0.0f; }
     __device__ void step(int by)
     {
         y += by;
@@ -101,7 +106,8 @@ __device__ void write_quad(const batch &b, float *row, int32_t x, const float v[
             if (x + i < b.width) row[x + i] = v[i];
 }
 
-/* Adds the value at place `at` of a span to the windows that it is in; the taps of each come in their order. */
+/* Adds the value at place `at` of a span to the windows that it is in; the taps of each come in
+ * their order. */
 template <int N> __device__ __forceinline__ void add_to_windows(float (&sums)[N], int at, float v)
 {
 #pragma unroll
@@ -109,24 +115,27 @@ template <int N> __device__ __forceinline__ void add_to_windows(float (&sums)[N]
         if (at - o >= 0 && at - o < TAPS) sums[o] = fmaf(kiln_ssim_weight(at - o), v, sums[o]);
 }
 
-/* ---- forward ----------------------------------------------------------------------------------------------------------- */
+/* ---- forward --------------------------------------------------------------------------------- */
 
 template <int N> struct window_sums {
     float s[N] = {}, s2[N] = {}, d[N] = {}, d2[N] = {};
 };
 
-template <class TILE> __device__ void moments_down(const batch &b, const float *pa, const float *pb, const place &p, TILE *t)
+template <class TILE>
+__device__ void moments_down(const batch &b, const float *pa, const float *pb, const place &p,
+                             TILE *t)
 {
     const int column = threadIdx.x % TILE::COLUMNS, run = threadIdx.x / TILE::COLUMNS;
     if (run >= RUNS || p.y + run * RUN >= b.height) return;
     column_walk walk(b, p, p.x - RADIUS + column, p.y + run * RUN - RADIUS), centre = walk;
     centre.step(KILN_SSIM_FIFTH);
-    const float centre_a = centre.read(pa), centre_b = centre.read(pb), centre_s = centre_a + centre_b,
-                centre_d = centre_a - centre_b;
+    const float centre_a = centre.read(pa), centre_b = centre.read(pb),
+                centre_s = centre_a + centre_b, centre_d = centre_a - centre_b;
     window_sums<RUN> w;
 #pragma unroll
     for (int r = 0; r < SPAN; r++, walk.step(1)) {
-        const float va = walk.read(pa), vb = walk.read(pb), s = va + vb - centre_s, d = va - vb - centre_d;
+        const float va = walk.read(pa), vb = walk.read(pb), s = va + vb - centre_s,
+                    d = va - vb - centre_d;
         add_to_windows(w.s, r, s);
         add_to_windows(w.s2, r, s * s);
         add_to_windows(w.d, r, d);
@@ -134,16 +143,18 @@ template <class TILE> __device__ void moments_down(const batch &b, const float *
     }
 #pragma unroll
     for (int o = 0; o < RUN; o++) {
-        const kiln_ssim_moments s = kiln_ssim_down(w.s[o], w.s2[o], centre_s), d = kiln_ssim_down(w.d[o], w.d2[o], centre_d);
+        const kiln_ssim_moments s = kiln_ssim_down(w.s[o], w.s2[o], centre_s),
+                                d = kiln_ssim_down(w.d[o], w.d2[o], centre_d);
         t->cells[run * RUN + o][cell(column)] = make_float4(s.mean, s.var, d.mean, d.var);
     }
 }
 
-/* Four pixels of a row, whose windows are w's from `first` on: what they fall short goes into *sum, their slopes into
- * a.partials. */
+/* Four pixels of a row, whose windows are w's from `first` on: what they fall short goes into *sum,
+ * their slopes into a.partials. */
 template <class TILE>
-__device__ __forceinline__ void finish_quad(const batch &b, const kiln_ssim_args &a, const place &at,
-                                            const window_sums<TILE::AT_ONCE> &w, int first, float4 centre, int64_t *sum, bool *bad)
+__device__ __forceinline__ void finish_quad(const batch &b, const kiln_ssim_args &a,
+                                            const place &at, const window_sums<TILE::AT_ONCE> &w,
+                                            int first, float4 centre, int64_t *sum, bool *bad)
 {
     const uint64_t row = at.plane + static_cast<uint64_t>(at.y) * b.width;
     const bool row_counts = at.y >= b.margin && at.y < b.height - b.margin;
@@ -156,24 +167,28 @@ __device__ __forceinline__ void finish_quad(const batch &b, const kiln_ssim_args
 #pragma unroll
     for (int i = 0; i < QUAD; i++) {
         const int o = first + i;
-        const kiln_ssim_moments s = kiln_ssim_along(w.s[o], w.s2[o], centre.x), d = kiln_ssim_along(w.d[o], w.d2[o], centre.z);
+        const kiln_ssim_moments s = kiln_ssim_along(w.s[o], w.s2[o], centre.x),
+                                d = kiln_ssim_along(w.d[o], w.d2[o], centre.z);
         const kiln_ssim_pixel pixel = kiln_ssim_pixel_of(s, d);
         const bool counts = row_counts && x + i >= b.margin && x + i < b.width - b.margin;
         const bool number = kiln_ssim_is_number(pixel.falls_short);
         *bad |= counts && !number;
         *sum += counts && number ? kiln_fixed(static_cast<double>(pixel.falls_short)) : 0;
-        const kiln_ssim_slope f = kiln_ssim_slope_of(pixel, va[i] + vb[i] - s.mean, va[i] - vb[i] - d.mean);
+        const kiln_ssim_slope f =
+            kiln_ssim_slope_of(pixel, va[i] + vb[i] - s.mean, va[i] - vb[i] - d.mean);
         out[0][i] = counts ? f.at : 0.0f;
         out[1][i] = counts ? f.by_s : 0.0f;
         out[2][i] = counts ? f.by_d : 0.0f;
     }
     if (!a.partials) return;
 #pragma unroll
-    for (int part = 0; part < KILN_SSIM_PARTIALS; part++) write_quad(b, a.partials + part * b.values + row, x, out[part]);
+    for (int part = 0; part < KILN_SSIM_PARTIALS; part++)
+        write_quad(b, a.partials + part * b.values + row, x, out[part]);
 }
 
 template <class TILE>
-__device__ void moments_along(const batch &b, const kiln_ssim_args &a, const place &p, const TILE *t, int64_t *sum, bool *bad)
+__device__ void moments_along(const batch &b, const kiln_ssim_args &a, const place &p,
+                              const TILE *t, int64_t *sum, bool *bad)
 {
     const int run = threadIdx.x % TILE::ALONG, row = threadIdx.x / TILE::ALONG;
     const int32_t x = p.x + run * RUN, y = p.y + row;
@@ -198,7 +213,8 @@ __device__ void moments_along(const batch &b, const kiln_ssim_args &a, const pla
 }
 
 template <class TILE>
-__global__ void __launch_bounds__(TILE::THREADS, TILE::BLOCKS) measure_tiles(batch b, kiln_ssim_args a, kiln::ssim_sum *sums)
+__global__ void __launch_bounds__(TILE::THREADS, TILE::BLOCKS)
+    measure_tiles(batch b, kiln_ssim_args a, kiln::ssim_sum *sums)
 {
     extern __shared__ __align__(16) unsigned char shared_memory[];
     TILE *const t = reinterpret_cast<TILE *>(shared_memory);
@@ -222,46 +238,53 @@ __global__ void __launch_bounds__(TILE::THREADS, TILE::BLOCKS) measure_tiles(bat
     kiln::ssim_leave_sum(of_block, sums + blockIdx.y * gridDim.x + blockIdx.x);
 }
 
-/* ---- backward ---------------------------------------------------------------------------------------------------------- */
+/* ---- backward -------------------------------------------------------------------------------- */
 
 struct slope_sums {
     float at[RUN] = {}, by_s[RUN] = {}, by_d[RUN] = {};
 };
 
-__device__ __forceinline__ void add_slope(slope_sums *w, int at, kiln_ssim_slope f, float s, float d)
+__device__ __forceinline__ void add_slope(slope_sums *w, int at, kiln_ssim_slope f, float s,
+                                          float d)
 {
     add_to_windows(w->at, at, kiln_ssim_moved(f, s, d));
     add_to_windows(w->by_s, at, f.by_s);
     add_to_windows(w->by_d, at, f.by_d);
 }
 
-template <class TILE> __device__ void slopes_down(const batch &b, const kiln_ssim_backward_args &g, const place &p, TILE *t)
+template <class TILE>
+__device__ void slopes_down(const batch &b, const kiln_ssim_backward_args &g, const place &p,
+                            TILE *t)
 {
     const int column = threadIdx.x % TILE::COLUMNS, run = threadIdx.x / TILE::COLUMNS;
     if (run >= RUNS || p.y + run * RUN >= b.height) return;
     const float *const by_s = g.partials + b.values, *const by_d = by_s + b.values;
     column_walk walk(b, p, p.x - RADIUS + column, p.y + run * RUN - RADIUS), centre = walk;
     centre.step(KILN_SSIM_FIFTH);
-    const float centre_a = centre.read(g.a), centre_b = centre.read(g.b), centre_s = centre_a + centre_b,
-                centre_d = centre_a - centre_b;
+    const float centre_a = centre.read(g.a), centre_b = centre.read(g.b),
+                centre_s = centre_a + centre_b, centre_d = centre_a - centre_b;
     slope_sums w;
 #pragma unroll
     for (int r = 0; r < SPAN; r++, walk.step(1)) {
         const float va = walk.read(g.a), vb = walk.read(g.b);
-        add_slope(&w, r, {walk.read(g.partials), walk.read(by_s), walk.read(by_d)}, centre_s - (va + vb), centre_d - (va - vb));
+        add_slope(&w, r, {walk.read(g.partials), walk.read(by_s), walk.read(by_d)},
+                  centre_s - (va + vb), centre_d - (va - vb));
     }
 #pragma unroll
-    for (int o = 0; o < RUN; o++) t->cells[run * RUN + o][cell(column)] = make_float4(w.at[o], w.by_s[o], w.by_d[o], 0.0f);
+    for (int o = 0; o < RUN; o++)
+        t->cells[run * RUN + o][cell(column)] = make_float4(w.at[o], w.by_s[o], w.by_d[o], 0.0f);
     t->centres[run][cell(column)] = make_float2(centre_s, centre_d);
 }
 
 template <class TILE>
-__device__ void slopes_along(const batch &b, const kiln_ssim_backward_args &g, const place &p, float scale, const TILE *t)
+__device__ void slopes_along(const batch &b, const kiln_ssim_backward_args &g, const place &p,
+                             float scale, const TILE *t)
 {
     const int run = threadIdx.x % TILE::ALONG, row = threadIdx.x / TILE::ALONG;
     const int32_t x = p.x + run * RUN, y = p.y + row;
     if (row >= ROWS || y >= b.height || x >= b.width) return;
-    const float2 *const centres = t->centres[row / RUN], centre = centres[cell(run * RUN + KILN_SSIM_FIFTH)];
+    const float2 *const centres = t->centres[row / RUN],
+                        centre = centres[cell(run * RUN + KILN_SSIM_FIFTH)];
     slope_sums w;
 #pragma unroll
     for (int k = 0; k < SPAN; k++) {
@@ -285,7 +308,8 @@ __device__ void slopes_along(const batch &b, const kiln_ssim_backward_args &g, c
 }
 
 template <class TILE>
-__global__ void __launch_bounds__(TILE::THREADS, TILE::BLOCKS) gradient_tiles(batch b, kiln_ssim_backward_args g)
+__global__ void __launch_bounds__(TILE::THREADS, TILE::BLOCKS)
+    gradient_tiles(batch b, kiln_ssim_backward_args g)
 {
     extern __shared__ __align__(16) unsigned char shared_memory[];
     TILE *const t = reinterpret_cast<TILE *>(shared_memory);
@@ -299,7 +323,7 @@ __global__ void __launch_bounds__(TILE::THREADS, TILE::BLOCKS) gradient_tiles(ba
     }
 }
 
-/* ---- entries ----------------------------------------------------------------------------------------------------------- */
+/* ---- entries --------------------------------------------------------------------------------- */
 
 bool quads(const void *p) { return reinterpret_cast<uintptr_t>(p) % 16 == 0; }
 
@@ -328,45 +352,56 @@ dim3 blocks_of(const batch &b)
 /* Whichever tiles are chosen. */
 unsigned sums_most(const kiln_ssim_args *a)
 {
-    const dim3 narrow = blocks_of(batch_of(a, narrow_tile::WIDE)), wide = blocks_of(batch_of(a, wide_tile::WIDE));
+    const dim3 narrow = blocks_of(batch_of(a, narrow_tile::WIDE)),
+               wide = blocks_of(batch_of(a, wide_tile::WIDE));
     return max(narrow.x * narrow.y, wide.x * wide.y);
 }
 
-template <class TILE> kiln_status measure(const kiln_exec *x, const kiln_ssim_args *a, kiln::ssim_sum *sums, kiln_error *err)
+template <class TILE>
+kiln_status measure(const kiln_exec *x, const kiln_ssim_args *a, kiln::ssim_sum *sums,
+                    kiln_error *err)
 {
     const batch b = batch_of(a, TILE::WIDE);
     const dim3 blocks = blocks_of(b);
     constexpr int bytes = sizeof(TILE);
-    CUDA_TRY(cudaFuncSetAttribute(measure_tiles<TILE>, cudaFuncAttributeMaxDynamicSharedMemorySize, bytes));
+    CUDA_TRY(cudaFuncSetAttribute(measure_tiles<TILE>, cudaFuncAttributeMaxDynamicSharedMemorySize,
+                                  bytes));
     LAUNCH(measure_tiles<TILE>, blocks, TILE::THREADS, bytes, b, *a, sums);
-    LAUNCH_EARLY(kiln::ssim_make_mean, 1, kiln::SSIM_MEAN_THREADS, b.count, blocks.x * blocks.y, sums, a->mean);
+    LAUNCH_EARLY(kiln::ssim_make_mean, 1, kiln::SSIM_MEAN_THREADS, b.count, blocks.x * blocks.y,
+                 sums, a->mean);
     return KILN_OK;
 }
 
-template <class TILE> kiln_status differentiate(const kiln_exec *x, const kiln_ssim_backward_args *a, kiln_error *err)
+template <class TILE>
+kiln_status differentiate(const kiln_exec *x, const kiln_ssim_backward_args *a, kiln_error *err)
 {
     batch b = batch_of(a, TILE::WIDE);
     b.aligned = b.aligned && quads(a->gradient);
     constexpr int bytes = sizeof(TILE);
-    CUDA_TRY(cudaFuncSetAttribute(gradient_tiles<TILE>, cudaFuncAttributeMaxDynamicSharedMemorySize, bytes));
+    CUDA_TRY(cudaFuncSetAttribute(gradient_tiles<TILE>, cudaFuncAttributeMaxDynamicSharedMemorySize,
+                                  bytes));
     LAUNCH(gradient_tiles<TILE>, blocks_of(b), TILE::THREADS, bytes, b, *a);
     return KILN_OK;
 }
 
 /* Wide tiles need the shared memory, and enough of them that every multiprocessor has one. */
-template <class ARGS> kiln_status choose_tiles(const kiln_exec *x, const ARGS *a, bool *wide, kiln_error *err)
+template <class ARGS>
+kiln_status choose_tiles(const kiln_exec *x, const ARGS *a, bool *wide, kiln_error *err)
 {
     int shared_bytes = 0, processors = 0;
     const batch b = batch_of(a, wide_tile::WIDE);
-    CUDA_TRY(cudaDeviceGetAttribute(&shared_bytes, cudaDevAttrMaxSharedMemoryPerBlockOptin, x->device));
+    CUDA_TRY(
+        cudaDeviceGetAttribute(&shared_bytes, cudaDevAttrMaxSharedMemoryPerBlockOptin, x->device));
     CUDA_TRY(cudaDeviceGetAttribute(&processors, cudaDevAttrMultiProcessorCount, x->device));
-    *wide = shared_bytes >= static_cast<int>(sizeof(wide_tile)) + 1024 && b.across * b.bands >= static_cast<uint64_t>(processors);
+    *wide = shared_bytes >= static_cast<int>(sizeof(wide_tile)) + 1024 &&
+            b.across * b.bands >= static_cast<uint64_t>(processors);
     return KILN_OK;
 }
 
 } // namespace
 
-extern "C" kiln_status kiln_ssim_cuda(const kiln_exec *x, const kiln_ssim_args *a, void *work, size_t *work_bytes, kiln_error *err)
+extern "C" kiln_status kiln_ssim_cuda(const kiln_exec *x, const kiln_ssim_args *a, void *work,
+                                      size_t *work_bytes, kiln_error *err)
 {
     const kiln::entry entry(x, "ssim");
     bool wide = false;
@@ -383,8 +418,8 @@ extern "C" kiln_status kiln_ssim_cuda(const kiln_exec *x, const kiln_ssim_args *
     return wide ? measure<wide_tile>(x, a, sums, err) : measure<narrow_tile>(x, a, sums, err);
 }
 
-extern "C" kiln_status kiln_ssim_backward_cuda(const kiln_exec *x, const kiln_ssim_backward_args *a, void *work, size_t *work_bytes,
-                                               kiln_error *err)
+extern "C" kiln_status kiln_ssim_backward_cuda(const kiln_exec *x, const kiln_ssim_backward_args *a,
+                                               void *work, size_t *work_bytes, kiln_error *err)
 {
     const kiln::entry entry(x, "ssim_backward");
     bool wide = false;

@@ -1,8 +1,8 @@
 /* ssim3d and ssim3d_backward on the CPU: the definition.
  *
- * Volumes are cut into pieces of 64 columns, 16 rows and 32 slices. A piece is walked through slice by slice: each is filtered
- * along x and y and kept until the eleven around an output are there. Sums are integers: neither pieces nor threads show in the
- * result.
+ * Volumes are cut into pieces of 64 columns, 16 rows and 32 slices. A piece is walked through slice
+ * by slice: each is filtered along x and y and kept until the eleven around an output are there.
+ * Sums are integers: neither pieces nor threads show in the result.
  */
 #include "kernels/ssim3d/ssim3d.h"
 
@@ -44,17 +44,25 @@ typedef struct {
 typedef struct {
     int values; /* MOST at most */
     void (*read)(const void *args, uint64_t at, double out[MOST]);
-    void (*finish)(const void *args, const volume_piece *p, const int64_t at[3], const double filtered[MOST], volume_scratch *t);
+    void (*finish)(const void *args, const volume_piece *p, const int64_t at[3],
+                   const double filtered[MOST], volume_scratch *t);
     const void *args;
 } volume_filter;
 
-static int64_t pieces_of(uint32_t side, int64_t piece) { return ((int64_t)side + piece - 1) / piece; }
+static int64_t pieces_of(uint32_t side, int64_t piece)
+{
+    return ((int64_t)side + piece - 1) / piece;
+}
 
-static int64_t end_of(int64_t from, int64_t piece, uint32_t side) { return from + piece < side ? from + piece : side; }
+static int64_t end_of(int64_t from, int64_t piece, uint32_t side)
+{
+    return from + piece < side ? from + piece : side;
+}
 
 static volume_piece volume_piece_at(uint32_t width, uint32_t height, uint32_t depth, int64_t i)
 {
-    const int64_t across = pieces_of(width, COLUMNS), down = pieces_of(height, ROWS), through = pieces_of(depth, SLICES);
+    const int64_t across = pieces_of(width, COLUMNS), down = pieces_of(height, ROWS),
+                  through = pieces_of(depth, SLICES);
     volume_piece p = {.width = width, .height = height, .depth = depth};
     p.plane = (uint64_t)(i / across / down / through) * depth * height * width;
     p.x0 = i % across * COLUMNS;
@@ -79,7 +87,8 @@ static void read_slice(const volume_filter *f, const volume_piece *p, int64_t z,
         for (int i = 0; i < SPREAD; i++) {
             const int64_t x = p->x0 - RADIUS + i;
             double v[MOST] = {0};
-            if (x >= 0 && x < p->width && y >= 0 && y < p->height) f->read(f->args, voxel_at(p, x, y, z), v);
+            if (x >= 0 && x < p->width && y >= 0 && y < p->height)
+                f->read(f->args, voxel_at(p, x, y, z), v);
             for (int q = 0; q < f->values; q++) t->in[q][r][i] = v[q];
         }
     }
@@ -119,7 +128,8 @@ static void keep_slice(const volume_filter *f, const volume_piece *p, int64_t z,
     }
 }
 
-static void finish_slice(const volume_filter *f, const volume_piece *p, int64_t z, volume_scratch *t)
+static void finish_slice(const volume_filter *f, const volume_piece *p, int64_t z,
+                         volume_scratch *t)
 {
     for (int64_t y = p->y0; y < p->y1; y++)
         for (int64_t x = p->x0; x < p->x1; x++) {
@@ -127,7 +137,8 @@ static void finish_slice(const volume_filter *f, const volume_piece *p, int64_t 
             double sums[MOST] = {0};
             for (int q = 0; q < f->values; q++)
                 for (int k = 0; k < TAPS; k++)
-                    sums[q] = kiln_ssim3d_tap(sums[q], k, t->slices[(z - p->z0 + k) % TAPS][q][y - p->y0][x - p->x0]);
+                    sums[q] = kiln_ssim3d_tap(
+                        sums[q], k, t->slices[(z - p->z0 + k) % TAPS][q][y - p->y0][x - p->x0]);
             f->finish(f->args, p, at, sums, t);
         }
 }
@@ -140,7 +151,7 @@ static void filter_piece(const volume_filter *f, const volume_piece *p, volume_s
     }
 }
 
-/* ---- ssim3d ------------------------------------------------------------------------------------------------------------ */
+/* ---- ssim3d ---------------------------------------------------------------------------------- */
 
 static void read_moments(const void *args, uint64_t at, double out[MOST])
 {
@@ -148,26 +159,28 @@ static void read_moments(const void *args, uint64_t at, double out[MOST])
     kiln_ssim3d_moments(a->a[at], a->b[at], out);
 }
 
-static void finish_voxel(const void *args, const volume_piece *p, const int64_t at[3], const double filtered[MOST],
-                         volume_scratch *t)
+static void finish_voxel(const void *args, const volume_piece *p, const int64_t at[3],
+                         const double filtered[MOST], volume_scratch *t)
 {
     const kiln_ssim3d_args *a = args;
     const kiln_ssim_pixel pixel = kiln_ssim3d_pixel_of(filtered);
     const int64_t margin = a->valid ? RADIUS : 0;
-    const bool counts = kiln_ssim3d_counts(at[0], p->width, margin) && kiln_ssim3d_counts(at[1], p->height, margin) &&
+    const bool counts = kiln_ssim3d_counts(at[0], p->width, margin) &&
+                        kiln_ssim3d_counts(at[1], p->height, margin) &&
                         kiln_ssim3d_counts(at[2], p->depth, margin);
     const bool number = kiln_ssim_is_number(pixel.falls_short);
     t->bad |= counts && !number;
     t->sum += counts && number ? kiln_fixed((double)pixel.falls_short) : 0;
     if (!a->partials) return;
-    const uint64_t values = a->planes * a->depth * a->height * a->width, here = voxel_at(p, at[0], at[1], at[2]);
+    const uint64_t values = a->planes * a->depth * a->height * a->width,
+                   here = voxel_at(p, at[0], at[1], at[2]);
     const kiln_ssim_slope f = kiln_ssim3d_slope_of(pixel, filtered, a->a[here], a->b[here]);
     a->partials[here] = counts ? f.at : 0.0f;
     a->partials[values + here] = counts ? f.by_s : 0.0f;
     a->partials[2 * values + here] = counts ? f.by_d : 0.0f;
 }
 
-/* ---- ssim3d_backward ----------------------------------------------------------------------------------------------------- */
+/* ---- ssim3d_backward ------------------------------------------------------------------------- */
 
 typedef struct {
     const kiln_ssim3d_backward_args *args;
@@ -179,37 +192,42 @@ static void read_partials(const void *args, uint64_t at, double out[MOST])
 {
     const gradient_of_volume *g = args;
     const float *partials = g->args->partials;
-    const kiln_ssim_slope f = {partials[at], partials[g->values + at], partials[2 * g->values + at]};
+    const kiln_ssim_slope f = {partials[at], partials[g->values + at],
+                               partials[2 * g->values + at]};
     kiln_ssim3d_to_origin(f, g->args->a[at], g->args->b[at], out);
 }
 
-static void finish_gradient(const void *args, const volume_piece *p, const int64_t at[3], const double filtered[MOST],
-                            volume_scratch *t)
+static void finish_gradient(const void *args, const volume_piece *p, const int64_t at[3],
+                            const double filtered[MOST], volume_scratch *t)
 {
     const gradient_of_volume *g = args;
     const uint64_t here = voxel_at(p, at[0], at[1], at[2]);
     (void)t;
-    g->args->gradient[here] = kiln_ssim3d_gradient(filtered, g->args->a[here], g->args->b[here], g->scale);
+    g->args->gradient[here] =
+        kiln_ssim3d_gradient(filtered, g->args->a[here], g->args->b[here], g->scale);
 }
 
-/* ---- entries ----------------------------------------------------------------------------------------------------------- */
+/* ---- entries --------------------------------------------------------------------------------- */
 
 /* Where work is NULL it measures and *all is NULL. */
-static kiln_status take_volume_scratch(const char *op, const kiln_exec *x, void *work, size_t *work_bytes, volume_scratch **all,
-                                       kiln_error *err)
+static kiln_status take_volume_scratch(const char *op, const kiln_exec *x, void *work,
+                                       size_t *work_bytes, volume_scratch **all, kiln_error *err)
 {
     kiln_carve c = {.base = work};
     *all = kiln_take(&c, x->threads, sizeof **all);
     if (!work)
         *work_bytes = c.used;
     else if (*work_bytes < c.used)
-        return kiln_fail(err, KILN_E_CAP, "%s needs %zu bytes, was given %zu", op, c.used, *work_bytes);
+        return kiln_fail(err, KILN_E_CAP, "%s needs %zu bytes, was given %zu", op, c.used,
+                         *work_bytes);
     return KILN_OK;
 }
 
-static void filter_volumes(const volume_filter *f, uint64_t planes, const uint32_t sides[3], unsigned threads, volume_scratch *all)
+static void filter_volumes(const volume_filter *f, uint64_t planes, const uint32_t sides[3],
+                           unsigned threads, volume_scratch *all)
 {
-    const int64_t n = (int64_t)planes * pieces_of(sides[0], COLUMNS) * pieces_of(sides[1], ROWS) * pieces_of(sides[2], SLICES);
+    const int64_t n = (int64_t)planes * pieces_of(sides[0], COLUMNS) * pieces_of(sides[1], ROWS) *
+                      pieces_of(sides[2], SLICES);
     for (unsigned t = 0; t < threads; t++) {
         all[t].sum = 0;
         all[t].bad = false;
@@ -222,11 +240,13 @@ static void filter_volumes(const volume_filter *f, uint64_t planes, const uint32
 }
 
 /* kiln_ssim3d_cpu, kiln_ssim3d_cpu_avx2 */
-kiln_status KILN_CPU(ssim3d)(const kiln_exec *x, const kiln_ssim3d_args *a, void *work, size_t *work_bytes, kiln_error *err)
+kiln_status KILN_CPU(ssim3d)(const kiln_exec *x, const kiln_ssim3d_args *a, void *work,
+                             size_t *work_bytes, kiln_error *err)
 {
     volume_scratch *all;
     const uint32_t sides[3] = {a->width, a->height, a->depth};
-    const volume_filter f = {.values = KILN_SSIM3D_MOMENTS, .read = read_moments, .finish = finish_voxel, .args = a};
+    const volume_filter f = {
+        .values = KILN_SSIM3D_MOMENTS, .read = read_moments, .finish = finish_voxel, .args = a};
     KILN_TRY(take_volume_scratch("ssim3d", x, work, work_bytes, &all, err));
     if (!work) return KILN_OK;
     KILN_TRY(kiln_ssim3d_check(a->planes, a->width, a->height, a->depth, err));
@@ -237,22 +257,25 @@ kiln_status KILN_CPU(ssim3d)(const kiln_exec *x, const kiln_ssim3d_args *a, void
         sum += all[t].sum;
         bad |= all[t].bad;
     }
-    *a->mean = kiln_ssim_mean(sum, kiln_ssim3d_count(a->planes, a->width, a->height, a->depth, a->valid), bad);
+    *a->mean = kiln_ssim_mean(
+        sum, kiln_ssim3d_count(a->planes, a->width, a->height, a->depth, a->valid), bad);
     return KILN_OK;
 }
 
 /* kiln_ssim3d_backward_cpu, kiln_ssim3d_backward_cpu_avx2 */
-kiln_status KILN_CPU(ssim3d_backward)(const kiln_exec *x, const kiln_ssim3d_backward_args *a, void *work, size_t *work_bytes,
-                                      kiln_error *err)
+kiln_status KILN_CPU(ssim3d_backward)(const kiln_exec *x, const kiln_ssim3d_backward_args *a,
+                                      void *work, size_t *work_bytes, kiln_error *err)
 {
     volume_scratch *all;
     const uint32_t sides[3] = {a->width, a->height, a->depth};
     gradient_of_volume g = {.args = a, .values = a->planes * a->depth * a->height * a->width};
-    const volume_filter f = {.values = KILN_SSIM_PARTIALS, .read = read_partials, .finish = finish_gradient, .args = &g};
+    const volume_filter f = {
+        .values = KILN_SSIM_PARTIALS, .read = read_partials, .finish = finish_gradient, .args = &g};
     KILN_TRY(take_volume_scratch("ssim3d_backward", x, work, work_bytes, &all, err));
     if (!work) return KILN_OK;
     KILN_TRY(kiln_ssim3d_check(a->planes, a->width, a->height, a->depth, err));
-    g.scale = kiln_ssim_scale(*a->upstream, kiln_ssim3d_count(a->planes, a->width, a->height, a->depth, a->valid));
+    g.scale = kiln_ssim_scale(
+        *a->upstream, kiln_ssim3d_count(a->planes, a->width, a->height, a->depth, a->valid));
     filter_volumes(&f, a->planes, sides, x->threads, all);
     return KILN_OK;
 }

@@ -1,8 +1,10 @@
-/* ssim3d and ssim3d_backward on CUDA: tiles of 32 columns, four rows and 32 slices, a thread a column and row.
+/* ssim3d and ssim3d_backward on CUDA: tiles of 32 columns, four rows and 32 slices, a thread a
+ * column and row.
  *
- * A block walks through its tile slice by slice. Each slice, with five voxels around it, is read into shared memory, filtered along
- * x and then y, and kept there until the eleven slices around an output are filtered. 64 KiB of shared memory, which every device
- * has that CUDA 13 compiles for, hold a tile of four rows.
+ * A block walks through its tile slice by slice. Each slice, with five voxels around it, is read
+ * into shared memory, filtered along x and then y, and kept there until the eleven slices around an
+ * output are filtered. 64 KiB of shared memory, which every device has that CUDA 13 compiles for,
+ * hold a tile of four rows.
  */
 #include "kernels/ssim3d/ssim3d.h"
 
@@ -27,8 +29,10 @@ enum {
 
 /* All that a kernel needs to know of the batch. */
 struct volumes {
-    uint64_t values, count, tiles, across, down, through; /* tiles: of all planes; then along each axis */
-    int64_t width, height, depth, margin;                 /* margin: so many voxels at each side do not count */
+    /* tiles: of all planes; then along each axis */
+    uint64_t values, count, tiles, across, down, through;
+    /* margin: so many voxels at each side do not count */
+    int64_t width, height, depth, margin;
 };
 
 /* Where a tile begins. */
@@ -40,8 +44,10 @@ struct corner {
 __device__ corner corner_of(const volumes &v, uint64_t tile)
 {
     const uint64_t row = tile / v.across, slab = row / v.down, plane = slab / v.through;
-    return {plane * v.depth * v.height * v.width, static_cast<int64_t>(tile - row * v.across) * COLUMNS,
-            static_cast<int64_t>(row - slab * v.down) * ROWS, static_cast<int64_t>(slab - plane * v.through) * SLICES};
+    return {plane * v.depth * v.height * v.width,
+            static_cast<int64_t>(tile - row * v.across) * COLUMNS,
+            static_cast<int64_t>(row - slab * v.down) * ROWS,
+            static_cast<int64_t>(slab - plane * v.through) * SLICES};
 }
 
 __device__ uint64_t voxel_at(const volumes &v, const corner &c, int64_t x, int64_t y, int64_t z)
@@ -49,7 +55,8 @@ __device__ uint64_t voxel_at(const volumes &v, const corner &c, int64_t x, int64
     return c.plane + (z * v.height + y) * v.width + x;
 }
 
-/* What a block has in shared memory. OP::RAW: what is read of a voxel; OP::VALUES: doubles of it that are filtered. */
+/* What a block has in shared memory. OP::RAW: what is read of a voxel; OP::VALUES: doubles of it
+ * that are filtered. */
 template <class OP> struct slab {
     typename OP::raw in[SPAN][SPREAD];
     double along[OP::VALUES][SPAN][COLUMNS];
@@ -57,7 +64,8 @@ template <class OP> struct slab {
 };
 
 /* Filters slice z along x and y; every thread keeps its own column and row. */
-template <class OP> __device__ void keep_slice(const OP &op, const volumes &v, const corner &c, int64_t z, slab<OP> *t)
+template <class OP>
+__device__ void keep_slice(const OP &op, const volumes &v, const corner &c, int64_t z, slab<OP> *t)
 {
     double(*const kept)[THREADS] = t->slices[(z - c.z + RADIUS) % TAPS];
     if (z < 0 || z >= v.depth) {
@@ -67,7 +75,8 @@ template <class OP> __device__ void keep_slice(const OP &op, const volumes &v, c
     for (int i = threadIdx.x; i < SPAN * SPREAD; i += THREADS) {
         const int64_t x = c.x - RADIUS + i % SPREAD, y = c.y - RADIUS + i / SPREAD;
         const bool inside = x >= 0 && x < v.width && y >= 0 && y < v.height;
-        t->in[i / SPREAD][i % SPREAD] = inside ? op.read(v, voxel_at(v, c, x, y, z)) : typename OP::raw{};
+        t->in[i / SPREAD][i % SPREAD] =
+            inside ? op.read(v, voxel_at(v, c, x, y, z)) : typename OP::raw{};
     }
     __syncthreads();
     for (int i = threadIdx.x; i < SPAN * COLUMNS; i += THREADS) {
@@ -85,25 +94,32 @@ template <class OP> __device__ void keep_slice(const OP &op, const volumes &v, c
     for (int q = 0; q < OP::VALUES; q++) {
         double sum = 0.0;
 #pragma unroll
-        for (int k = 0; k < TAPS; k++) sum = kiln_ssim3d_tap(sum, k, t->along[q][threadIdx.x / COLUMNS + k][threadIdx.x % COLUMNS]);
+        for (int k = 0; k < TAPS; k++)
+            sum = kiln_ssim3d_tap(sum, k,
+                                  t->along[q][threadIdx.x / COLUMNS + k][threadIdx.x % COLUMNS]);
         kept[q][threadIdx.x] = sum;
     }
 }
 
 /* Filters slice z, whose neighbours are kept, along z, and has op finish it. */
-template <class OP> __device__ void finish_slice(OP *op, const volumes &v, const corner &c, int64_t z, const slab<OP> *t)
+template <class OP>
+__device__ void finish_slice(OP *op, const volumes &v, const corner &c, int64_t z,
+                             const slab<OP> *t)
 {
     const int64_t x = c.x + threadIdx.x % COLUMNS, y = c.y + threadIdx.x / COLUMNS;
     if (x >= v.width || y >= v.height) return;
     double sums[OP::VALUES] = {};
     for (int k = 0; k < TAPS; k++)
-        for (int q = 0; q < OP::VALUES; q++) sums[q] = kiln_ssim3d_tap(sums[q], k, t->slices[(z - c.z + k) % TAPS][q][threadIdx.x]);
-    const bool counts = kiln_ssim3d_counts(x, v.width, v.margin) && kiln_ssim3d_counts(y, v.height, v.margin) &&
+        for (int q = 0; q < OP::VALUES; q++)
+            sums[q] = kiln_ssim3d_tap(sums[q], k, t->slices[(z - c.z + k) % TAPS][q][threadIdx.x]);
+    const bool counts = kiln_ssim3d_counts(x, v.width, v.margin) &&
+                        kiln_ssim3d_counts(y, v.height, v.margin) &&
                         kiln_ssim3d_counts(z, v.depth, v.margin);
     op->finish(v, voxel_at(v, c, x, y, z), counts, sums);
 }
 
-template <class OP> __device__ void filter_tile(OP *op, const volumes &v, uint64_t tile, slab<OP> *t)
+template <class OP>
+__device__ void filter_tile(OP *op, const volumes &v, uint64_t tile, slab<OP> *t)
 {
     const corner c = corner_of(v, tile);
     const int64_t end = c.z + SLICES < v.depth ? c.z + SLICES : v.depth;
@@ -114,7 +130,7 @@ template <class OP> __device__ void filter_tile(OP *op, const volumes &v, uint64
     __syncthreads(); /* before the next tile's first slice */
 }
 
-/* ---- ssim3d ------------------------------------------------------------------------------------------------------------ */
+/* ---- ssim3d ---------------------------------------------------------------------------------- */
 
 struct measuring {
     enum { VALUES = KILN_SSIM3D_MOMENTS };
@@ -123,23 +139,32 @@ struct measuring {
     int64_t sum;
     bool bad;
 
-    __device__ raw read(const volumes &, uint64_t at) const { return make_float2(__ldg(a.a + at), __ldg(a.b + at)); }
-    __device__ void expand(const raw &r, double values[VALUES]) const { kiln_ssim3d_moments(r.x, r.y, values); }
-    __device__ void finish(const volumes &v, uint64_t at, bool counts, const double filtered[VALUES])
+    __device__ raw read(const volumes &, uint64_t at) const
+    {
+        return make_float2(__ldg(a.a + at), __ldg(a.b + at));
+    }
+    __device__ void expand(const raw &r, double values[VALUES]) const
+    {
+        kiln_ssim3d_moments(r.x, r.y, values);
+    }
+    __device__ void finish(const volumes &v, uint64_t at, bool counts,
+                           const double filtered[VALUES])
     {
         const kiln_ssim_pixel pixel = kiln_ssim3d_pixel_of(filtered);
         const bool number = kiln_ssim_is_number(pixel.falls_short);
         bad |= counts && !number;
         sum += counts && number ? kiln_fixed(static_cast<double>(pixel.falls_short)) : 0;
         if (!a.partials) return;
-        const kiln_ssim_slope f = kiln_ssim3d_slope_of(pixel, filtered, __ldg(a.a + at), __ldg(a.b + at));
+        const kiln_ssim_slope f =
+            kiln_ssim3d_slope_of(pixel, filtered, __ldg(a.a + at), __ldg(a.b + at));
         a.partials[at] = counts ? f.at : 0.0f;
         a.partials[v.values + at] = counts ? f.by_s : 0.0f;
         a.partials[2 * v.values + at] = counts ? f.by_d : 0.0f;
     }
 };
 
-__global__ void __launch_bounds__(THREADS) measure_volumes(volumes v, kiln_ssim3d_args a, kiln::ssim_sum *sums)
+__global__ void __launch_bounds__(THREADS)
+    measure_volumes(volumes v, kiln_ssim3d_args a, kiln::ssim_sum *sums)
 {
     extern __shared__ __align__(16) unsigned char shared_memory[];
     slab<measuring> *const t = reinterpret_cast<slab<measuring> *>(shared_memory);
@@ -158,7 +183,7 @@ __global__ void __launch_bounds__(THREADS) measure_volumes(volumes v, kiln_ssim3
     kiln::ssim_leave_sum(of_block, sums + blockIdx.x);
 }
 
-/* ---- ssim3d_backward ----------------------------------------------------------------------------------------------------- */
+/* ---- ssim3d_backward ------------------------------------------------------------------------- */
 
 struct differentiating {
     enum { VALUES = KILN_SSIM_PARTIALS };
@@ -186,17 +211,20 @@ struct differentiating {
     }
 };
 
-__global__ void __launch_bounds__(THREADS) differentiate_volumes(volumes v, kiln_ssim3d_backward_args a)
+__global__ void __launch_bounds__(THREADS)
+    differentiate_volumes(volumes v, kiln_ssim3d_backward_args a)
 {
     extern __shared__ __align__(16) unsigned char shared_memory[];
     slab<differentiating> *const t = reinterpret_cast<slab<differentiating> *>(shared_memory);
     differentiating op = {a, kiln_ssim_scale(*a.upstream, v.count)};
-    for (uint64_t tile = blockIdx.x; tile < v.tiles; tile += gridDim.x) filter_tile(&op, v, tile, t);
+    for (uint64_t tile = blockIdx.x; tile < v.tiles; tile += gridDim.x)
+        filter_tile(&op, v, tile, t);
 }
 
-static_assert(sizeof(slab<measuring>) <= 65536 - 64 && sizeof(slab<differentiating>) <= 65536, "a block fits every device");
+static_assert(sizeof(slab<measuring>) <= 65536 - 64 && sizeof(slab<differentiating>) <= 65536,
+              "a block fits every device");
 
-/* ---- entries ----------------------------------------------------------------------------------------------------------- */
+/* ---- entries --------------------------------------------------------------------------------- */
 
 template <class ARGS> volumes volumes_of(const ARGS *a)
 {
@@ -214,12 +242,15 @@ template <class ARGS> volumes volumes_of(const ARGS *a)
     return v;
 }
 
-unsigned blocks_of(const volumes &v) { return static_cast<unsigned>(v.tiles < kiln::BLOCKS_MOST ? v.tiles : kiln::BLOCKS_MOST); }
+unsigned blocks_of(const volumes &v)
+{
+    return static_cast<unsigned>(v.tiles < kiln::BLOCKS_MOST ? v.tiles : kiln::BLOCKS_MOST);
+}
 
 } // namespace
 
-extern "C" kiln_status kiln_ssim3d_cuda(const kiln_exec *x, const kiln_ssim3d_args *a, void *work, size_t *work_bytes,
-                                        kiln_error *err)
+extern "C" kiln_status kiln_ssim3d_cuda(const kiln_exec *x, const kiln_ssim3d_args *a, void *work,
+                                        size_t *work_bytes, kiln_error *err)
 {
     const kiln::entry entry(x, "ssim3d");
     constexpr int bytes = sizeof(slab<measuring>);
@@ -233,13 +264,16 @@ extern "C" kiln_status kiln_ssim3d_cuda(const kiln_exec *x, const kiln_ssim3d_ar
         return KILN_OK;
     }
     KILN_TRY(kiln::check_work("ssim3d", c.used, *work_bytes, err));
-    CUDA_TRY(cudaFuncSetAttribute(measure_volumes, cudaFuncAttributeMaxDynamicSharedMemorySize, bytes));
+    CUDA_TRY(
+        cudaFuncSetAttribute(measure_volumes, cudaFuncAttributeMaxDynamicSharedMemorySize, bytes));
     LAUNCH(measure_volumes, blocks_of(v), THREADS, bytes, v, *a, sums);
-    LAUNCH_EARLY(kiln::ssim_make_mean, 1, kiln::SSIM_MEAN_THREADS, v.count, blocks_of(v), sums, a->mean);
+    LAUNCH_EARLY(kiln::ssim_make_mean, 1, kiln::SSIM_MEAN_THREADS, v.count, blocks_of(v), sums,
+                 a->mean);
     return KILN_OK;
 }
 
-extern "C" kiln_status kiln_ssim3d_backward_cuda(const kiln_exec *x, const kiln_ssim3d_backward_args *a, void *work,
+extern "C" kiln_status kiln_ssim3d_backward_cuda(const kiln_exec *x,
+                                                 const kiln_ssim3d_backward_args *a, void *work,
                                                  size_t *work_bytes, kiln_error *err)
 {
     const kiln::entry entry(x, "ssim3d_backward");
@@ -251,7 +285,8 @@ extern "C" kiln_status kiln_ssim3d_backward_cuda(const kiln_exec *x, const kiln_
     }
     KILN_TRY(kiln_ssim3d_check(a->planes, a->width, a->height, a->depth, err));
     const volumes v = volumes_of(a);
-    CUDA_TRY(cudaFuncSetAttribute(differentiate_volumes, cudaFuncAttributeMaxDynamicSharedMemorySize, bytes));
+    CUDA_TRY(cudaFuncSetAttribute(differentiate_volumes,
+                                  cudaFuncAttributeMaxDynamicSharedMemorySize, bytes));
     LAUNCH(differentiate_volumes, blocks_of(v), THREADS, bytes, v, *a);
     return KILN_OK;
 }

@@ -1,13 +1,14 @@
-/* ssim3d_math -- the arithmetic of SSIM of volumes, shared by both siblings. Formulas and what is stored for the gradient are those
- * of kernels/ssim/ssim_math.h; the filter is another one.
+/* ssim3d_math -- the arithmetic of SSIM of volumes, shared by both siblings. Formulas and what is
+ * stored for the gradient are those of kernels/ssim/ssim_math.h; the filter is another one.
  *
- * Here it is plain: s, d, s^2 and d^2, with s = a + b and d = a - b, each summed over the 11 taps along x, then y, then z, in their
- * order, in double, by a product and an addition. What is outside the volume is 0 and has its taps, too. A variance is then the
- * difference of two large numbers, of which double leaves nine digits where float32 leaves none; runs around a centre, as pictures
- * have them, would save the doubles but need a third axis of centres.
+ * Here it is plain: s, d, s^2 and d^2, with s = a + b and d = a - b, each summed over the 11 taps
+ * along x, then y, then z, in their order, in double, by a product and an addition. What is outside
+ * the volume is 0 and has its taps, too. A variance is then the difference of two large numbers, of
+ * which double leaves nine digits where float32 leaves none; runs around a centre, as pictures have
+ * them, would save the doubles but need a third axis of centres.
  *
- * backward: the three partials of a voxel are moved to the origin of values, at - by_s s - by_d d, filtered alike, and the gradient
- * is at' + by_s' s + by_d' d of its own voxel.
+ * backward: the three partials of a voxel are moved to the origin of values, at - by_s s - by_d d,
+ * filtered alike, and the gradient is at' + by_s' s + by_d' d of its own voxel.
  */
 #ifndef KILN_KERNELS_SSIM3D_MATH_H
 #define KILN_KERNELS_SSIM3D_MATH_H
@@ -21,7 +22,10 @@ enum {
 };
 
 /* The filter's next tap. */
-static inline KILN_HD double kiln_ssim3d_tap(double sum, int k, double value) { return sum + (double)kiln_ssim_weight(k) * value; }
+static inline KILN_HD double kiln_ssim3d_tap(double sum, int k, double value)
+{
+    return sum + (double)kiln_ssim_weight(k) * value;
+}
 
 static inline KILN_HD void kiln_ssim3d_moments(float a, float b, double out[KILN_SSIM3D_MOMENTS])
 {
@@ -45,7 +49,9 @@ static inline KILN_HD kiln_ssim_pixel kiln_ssim3d_pixel_of(const double m[KILN_S
 }
 
 /* m: the filtered moments at the voxel whose values are a and b. */
-static inline KILN_HD kiln_ssim_slope kiln_ssim3d_slope_of(kiln_ssim_pixel p, const double m[KILN_SSIM3D_MOMENTS], float a, float b)
+static inline KILN_HD kiln_ssim_slope kiln_ssim3d_slope_of(kiln_ssim_pixel p,
+                                                           const double m[KILN_SSIM3D_MOMENTS],
+                                                           float a, float b)
 {
     double own[KILN_SSIM3D_MOMENTS];
     kiln_ssim3d_moments(a, b, own);
@@ -53,7 +59,8 @@ static inline KILN_HD kiln_ssim_slope kiln_ssim3d_slope_of(kiln_ssim_pixel p, co
 }
 
 /* The partials of a voxel as they are filtered. */
-static inline KILN_HD void kiln_ssim3d_to_origin(kiln_ssim_slope f, float a, float b, double out[KILN_SSIM_PARTIALS])
+static inline KILN_HD void kiln_ssim3d_to_origin(kiln_ssim_slope f, float a, float b,
+                                                 double out[KILN_SSIM_PARTIALS])
 {
     double own[KILN_SSIM3D_MOMENTS];
     kiln_ssim3d_moments(a, b, own);
@@ -62,7 +69,8 @@ static inline KILN_HD void kiln_ssim3d_to_origin(kiln_ssim_slope f, float a, flo
     out[2] = (double)f.by_d;
 }
 
-static inline KILN_HD float kiln_ssim3d_gradient(const double filtered[KILN_SSIM_PARTIALS], float a, float b, float scale)
+static inline KILN_HD float kiln_ssim3d_gradient(const double filtered[KILN_SSIM_PARTIALS], float a,
+                                                 float b, float scale)
 {
     double own[KILN_SSIM3D_MOMENTS];
     kiln_ssim3d_moments(a, b, own);
@@ -76,7 +84,8 @@ static inline KILN_HD bool kiln_ssim3d_counts(int64_t at, uint32_t side, int64_t
 }
 
 /* Voxels that count. */
-static inline KILN_HD uint64_t kiln_ssim3d_count(uint64_t planes, uint32_t width, uint32_t height, uint32_t depth, bool valid)
+static inline KILN_HD uint64_t kiln_ssim3d_count(uint64_t planes, uint32_t width, uint32_t height,
+                                                 uint32_t depth, bool valid)
 {
     const uint64_t margin = valid ? 2 * KILN_SSIM_RADIUS : 0;
     if (width <= margin || height <= margin || depth <= margin) return 0;

@@ -5,6 +5,7 @@
 
 kiln_status kiln_tile_lists_check(const kiln_tile_lists_args *a, kiln_error *err)
 {
-    const kiln_tile_pairs_emit_args pairs = {.n = a->n, .view = a->view, .row0 = a->row0, .row1 = a->row1};
+    const kiln_tile_pairs_emit_args pairs = {
+        .n = a->n, .view = a->view, .row0 = a->row0, .row1 = a->row1};
     return kiln_tile_pairs_emit_check(&pairs, err);
 }

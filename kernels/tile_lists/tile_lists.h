@@ -1,31 +1,34 @@
-/* tile_lists -- lists for each 16x16 tile the Gaussians that touch it, nearest first. One operation does the work of depth_order,
- * visible_order and tile_pairs_emit.
+/* tile_lists -- lists for each 16x16 tile the Gaussians that touch it, nearest first. One operation
+ * does the work of depth_order, visible_order and tile_pairs_emit.
  *
- * Problem. Those operations need the numbers of visible Gaussians and of pairs as arguments, and only the device knows them.
- * Reading them back makes the host wait twice for every frame.
+ * Problem. Those operations need the numbers of visible Gaussians and of pairs as arguments, and
+ * only the device knows them. Reading them back makes the host wait twice for every frame.
  *
  * Constraint. The lists are those of the three operations. The host learns nothing before the frame
  * is drawn, so array sizes are guesses ("capacities"). A guess that is too small must do no harm.
  *
- * Layout. The caller passes capacities and a pointer to the real number of Gaussians. If either capacity is too small, nothing is
- * listed, all counts are 0, and `stats` says what would have been needed. That is not a failure.
+ * Layout. The caller passes capacities and a pointer to the real number of Gaussians. If either
+ * capacity is too small, nothing is listed, all counts are 0, and `stats` says what would have been
+ * needed. That is not a failure.
  *
  *   n                               elements of splats, depths and source_rows
  *   n_visible    [1] u64      in    number of Gaussians: the first *n_visible elements are used
- *   splats       [n]          in    in any order, as project or visible_gather left them; 16-byte aligned
+ *   splats       [n]          in    in any order, as project or visible_gather left them; 16-byte
+ *                                   aligned
  *   depths       [n] f32      in    depth of each, > 0
  *   source_rows  [n] u32      in    source row of each
  *   row0, row1                      tile rows [row0, row1) of the view
  *   capacity                        elements of ids
  *   tile_counts  [(row1-row0) * tiles_x] u32   out   pairs of each tile, row-major
- *   ids          [capacity] u32     out   positions in splats: tile after tile, within a tile ascending by (bits of depth, source
- *                                         row, position)
- *   stats        [3] u64      out   [0] pairs listed, which are the first of ids; [1] pairs found; [2] *n_visible
+ *   ids          [capacity] u32     out   positions in splats: tile after tile, within a tile
+ *                                         ascending by (bits of depth, source row, position)
+ *   stats        [3] u64      out   [0] pairs listed, which are the first of ids; [1] pairs found;
+ *                                   [2] *n_visible
  *
- * The set of pairs is defined in tile_pairs.h. If *n_visible exceeds n, no pairs are looked for and stats[1] is 0.
- * Pointers, work, threads: as in knn.h. CUDA also uses x->side if it is set.
- * KILN_E_INPUT: n above 2^32 - 2; a view without pixels or with more than 2^20 either way; 2^32 tiles or more. KILN_E_CAP,
- * KILN_E_DEVICE: as in knn.h.
+ * The set of pairs is defined in tile_pairs.h. If *n_visible exceeds n, no pairs are looked for and
+ * stats[1] is 0. Pointers, work, threads: as in knn.h. CUDA also uses x->side if it is set.
+ * KILN_E_INPUT: n above 2^32 - 2; a view without pixels or with more than 2^20 either way; 2^32
+ * tiles or more. KILN_E_CAP, KILN_E_DEVICE: as in knn.h.
  */
 #ifndef KILN_KERNELS_TILE_LISTS_H
 #define KILN_KERNELS_TILE_LISTS_H
@@ -49,8 +52,8 @@ typedef struct {
     uint64_t *stats;
 } kiln_tile_lists_args;
 
-typedef kiln_status kiln_tile_lists_fn(const kiln_exec *x, const kiln_tile_lists_args *a, void *work, size_t *work_bytes,
-                                       kiln_error *err);
+typedef kiln_status kiln_tile_lists_fn(const kiln_exec *x, const kiln_tile_lists_args *a,
+                                       void *work, size_t *work_bytes, kiln_error *err);
 
 /* Checks the arguments for both siblings. */
 kiln_status kiln_tile_lists_check(const kiln_tile_lists_args *a, kiln_error *err) KILN_MUST_CHECK;

@@ -1,4 +1,5 @@
-/* tile_lists on the CPU: the definition. It runs depth_order, then tile_pairs_emit on the splats where they lie, in that order. */
+/* tile_lists on the CPU: the definition. It runs depth_order, then tile_pairs_emit on the splats
+ * where they lie, in that order. */
 #include "kernels/tile_lists/tile_lists.h"
 
 #include "base/carve.h"
@@ -19,7 +20,8 @@ typedef struct {
 /* Arguments of the two operations for n Gaussians. Their work space is largest for a->n. */
 static kiln_depth_order_args order_of(const kiln_tile_lists_args *a, const workspace *w, uint64_t n)
 {
-    return (kiln_depth_order_args){.n = n, .depths = a->depths, .source_rows = a->source_rows, .order = w->order};
+    return (kiln_depth_order_args){
+        .n = n, .depths = a->depths, .source_rows = a->source_rows, .order = w->order};
 }
 
 static kiln_tile_pairs_emit_args pairs_of(const kiln_tile_lists_args *a, uint64_t n)
@@ -35,7 +37,8 @@ static kiln_tile_pairs_emit_args pairs_of(const kiln_tile_lists_args *a, uint64_
                                        .n_pairs = a->stats};
 }
 
-static kiln_status lay_out_lists(const kiln_exec *x, const kiln_tile_lists_args *a, void *work, workspace *w, kiln_error *err)
+static kiln_status lay_out_lists(const kiln_exec *x, const kiln_tile_lists_args *a, void *work,
+                                 workspace *w, kiln_error *err)
 {
     kiln_carve c = {work, 0};
     size_t order_bytes = 0, pairs_bytes = 0;
@@ -51,7 +54,8 @@ static kiln_status lay_out_lists(const kiln_exec *x, const kiln_tile_lists_args 
     return KILN_OK;
 }
 
-static kiln_status list_tiles(const kiln_exec *x, const kiln_tile_lists_args *a, workspace *w, kiln_error *err)
+static kiln_status list_tiles(const kiln_exec *x, const kiln_tile_lists_args *a, workspace *w,
+                              kiln_error *err)
 {
     const uint64_t n = *a->n_visible;
     const kiln_depth_order_args order = order_of(a, w, n);
@@ -61,7 +65,8 @@ static kiln_status list_tiles(const kiln_exec *x, const kiln_tile_lists_args *a,
 }
 
 /* kiln_tile_lists_cpu, kiln_tile_lists_cpu_avx2 */
-kiln_status KILN_CPU(tile_lists)(const kiln_exec *x, const kiln_tile_lists_args *a, void *work, size_t *work_bytes, kiln_error *err)
+kiln_status KILN_CPU(tile_lists)(const kiln_exec *x, const kiln_tile_lists_args *a, void *work,
+                                 size_t *work_bytes, kiln_error *err)
 {
     workspace w;
     KILN_TRY(kiln_tile_lists_check(a, err));
@@ -71,10 +76,13 @@ kiln_status KILN_CPU(tile_lists)(const kiln_exec *x, const kiln_tile_lists_args 
         return KILN_OK;
     }
     if (*work_bytes < w.bytes)
-        return kiln_fail(err, KILN_E_CAP, "tile_lists needs %zu bytes of work space, but was given %zu", w.bytes, *work_bytes);
+        return kiln_fail(err, KILN_E_CAP,
+                         "tile_lists needs %zu bytes of work space, but was given %zu", w.bytes,
+                         *work_bytes);
     a->stats[2] = *a->n_visible;
     if (*a->n_visible <= a->n) return list_tiles(x, a, &w, err);
-    memset(a->tile_counts, 0, (size_t)(a->row1 - a->row0) * kiln_view_tiles_x(a->view) * sizeof *a->tile_counts);
+    memset(a->tile_counts, 0,
+           (size_t)(a->row1 - a->row0) * kiln_view_tiles_x(a->view) * sizeof *a->tile_counts);
     a->stats[0] = a->stats[1] = 0;
     return KILN_OK;
 }

@@ -1,6 +1,6 @@
-/* tile_lists on CUDA. The depth sort needs only depths, and finding pairs needs only splats, so both run side by side. Then pairs
- * are written in drawing order (lists_write_cuda.cuh) and sorted by tile. Only records of one word are fetched in drawing order;
- * splats are never moved.
+/* tile_lists on CUDA. The depth sort needs only depths, and finding pairs needs only splats, so
+ * both run side by side. Then pairs are written in drawing order (lists_write_cuda.cuh) and sorted
+ * by tile. Only records of one word are fetched in drawing order; splats are never moved.
  */
 #include "kernels/tile_lists/tile_lists.h"
 
@@ -14,24 +14,30 @@
 namespace
 {
 
-/* Room for at least one listed Gaussian and one kept run for so many Gaussians: 1.25 bytes for each of them. */
+/* Room for at least one listed Gaussian and one kept run for so many Gaussians: 1.25 bytes for each
+ * of them. */
 enum { LISTED_OF = 8, KEPT_OF = 16 };
 
 template <typename Tile> struct workspace {
     job j;
     found f;
     group_places p;
-    void *cleared; /* counters of f and p, and what both sorts count: set to 0 before the first launch */
+    /* counters of f and p, and what both sorts count: set to 0 before the first launch */
+    void *cleared;
     size_t cleared_bytes;
     depth_sort depths;
     tile_sort<Tile> tiles;
     size_t bytes;
 };
 
-uint64_t tiles_of(const kiln_tile_lists_args *a) { return static_cast<uint64_t>(a->row1 - a->row0) * kiln_view_tiles_x(a->view); }
+uint64_t tiles_of(const kiln_tile_lists_args *a)
+{
+    return static_cast<uint64_t>(a->row1 - a->row0) * kiln_view_tiles_x(a->view);
+}
 
 /* states: of the depth sort and of the sort by tile. */
-template <typename Tile> void take_cleared(workspace<Tile> *w, kiln_carve *c, uint64_t n, kiln::radix_state *(&states)[2])
+template <typename Tile>
+void take_cleared(workspace<Tile> *w, kiln_carve *c, uint64_t n, kiln::radix_state *(&states)[2])
 {
     const size_t before = c->used;
     uint64_t *const counters = kiln::take<uint64_t>(c, 4 + groups_of(n));
@@ -47,7 +53,8 @@ template <typename Tile> void take_cleared(workspace<Tile> *w, kiln_carve *c, ui
 }
 
 /* Lays out one part of the work in the same memory as another, which is used at other times. */
-template <typename One, typename Other> void share(kiln_carve *c, const One &lay_out_one, const Other &lay_out_other)
+template <typename One, typename Other>
+void share(kiln_carve *c, const One &lay_out_one, const Other &lay_out_other)
 {
     kiln_carve one = *c, other = *c;
     lay_out_one(&one);
@@ -55,21 +62,24 @@ template <typename One, typename Other> void share(kiln_carve *c, const One &lay
     c->used = one.used > other.used ? one.used : other.used;
 }
 
-/* What is found, until pairs are sorted. Of what room there is up to `end`, a third is for the list and the rest for runs. */
+/* What is found, until pairs are sorted. Of what room there is up to `end`, a third is for the list
+ * and the rest for runs. */
 template <typename Tile> void take_found(workspace<Tile> *w, kiln_carve *c, uint64_t n, size_t end)
 {
     found *const f = &w->f;
     f->records = kiln::take<record>(c, n);
     const auto fitting = [&](size_t bytes) { return end > c->used ? (end - c->used) / bytes : 0; };
-    f->listed_capacity = std::min(n, std::max<uint64_t>(fitting(3 * sizeof *f->listed), n / LISTED_OF));
+    f->listed_capacity =
+        std::min(n, std::max<uint64_t>(fitting(3 * sizeof *f->listed), n / LISTED_OF));
     f->listed = kiln::take<uint32_t>(c, f->listed_capacity);
     f->kept_capacity = std::max<uint64_t>(fitting(sizeof *f->kept), n / KEPT_OF);
     f->kept = kiln::take<kept_run>(c, f->kept_capacity);
 }
 
-/* First what is found lies where pairs lie between the passes of the sort; and the depth sort lies where pairs are written, as far
- * as ids have room for two of its arrays. */
-template <typename Tile> void lay_out_tile_lists(workspace<Tile> *w, const kiln_tile_lists_args *a, void *work)
+/* First what is found lies where pairs lie between the passes of the sort; and the depth sort lies
+ * where pairs are written, as far as ids have room for two of its arrays. */
+template <typename Tile>
+void lay_out_tile_lists(workspace<Tile> *w, const kiln_tile_lists_args *a, void *work)
 {
     const kiln::count_within count = {a->n, a->n_visible};
     kiln_carve c = {static_cast<char *>(work), 0};
@@ -81,20 +91,26 @@ template <typename Tile> void lay_out_tile_lists(workspace<Tile> *w, const kiln_
     take_cleared(w, &c, a->n, states);
     uint32_t *const order = kiln::take<uint32_t>(&c, a->n);
     share(
-        &c, [&](kiln_carve *one) { lay_out_between(&w->tiles, one, a->capacity, tiles_of(a), a->n, a->ids); },
+        &c,
+        [&](kiln_carve *one) {
+            lay_out_between(&w->tiles, one, a->capacity, tiles_of(a), a->n, a->ids);
+        },
         [&](kiln_carve *other, size_t end) { take_found(w, other, a->n, end); });
     share(
         &c, [&](kiln_carve *one) { lay_out_tile_sort(&w->tiles, one, a->capacity, states[1]); },
         [&](kiln_carve *other, size_t) {
             kiln_carve ids = {reinterpret_cast<char *>(a->ids), 0};
-            const bool fits = a->capacity / 2 >= a->n + 128; /* a piece is aligned to 256 bytes, or twice that with red zones */
-            lay_out_depth_sort(&w->depths, other, fits ? &ids : other, {count, a->depths, a->source_rows}, order, states[0]);
+            /* a piece is aligned to 256 bytes, or twice that with red zones */
+            const bool fits = a->capacity / 2 >= a->n + 128;
+            lay_out_depth_sort(&w->depths, other, fits ? &ids : other,
+                               {count, a->depths, a->source_rows}, order, states[0]);
         });
     w->bytes = c.used;
 }
 
 /* Finds pairs on x->stream and sorts depths on x->side at the same time. */
-template <typename Tile> kiln_status find_and_order(const kiln_exec *x, workspace<Tile> *w, kiln_error *err)
+template <typename Tile>
+kiln_status find_and_order(const kiln_exec *x, workspace<Tile> *w, kiln_error *err)
 {
     kiln::side_work side(x);
     KILN_TRY(side.begin(err));
@@ -105,7 +121,8 @@ template <typename Tile> kiln_status find_and_order(const kiln_exec *x, workspac
 }
 
 template <typename Tile>
-kiln_status run_tile_lists(const kiln_exec *x, const kiln_tile_lists_args *a, void *work, size_t *work_bytes, kiln_error *err)
+kiln_status run_tile_lists(const kiln_exec *x, const kiln_tile_lists_args *a, void *work,
+                           size_t *work_bytes, kiln_error *err)
 {
     workspace<Tile> w;
     lay_out_tile_lists(&w, a, work);
@@ -118,16 +135,16 @@ kiln_status run_tile_lists(const kiln_exec *x, const kiln_tile_lists_args *a, vo
     const pairs_out<Tile> out = {w.tiles.tiles(), w.tiles.ids(), kiln_view_tiles_x(a->view), rule};
     CUDA_RUN(cudaMemsetAsync(w.cleared, 0, w.cleared_bytes, x->stream));
     KILN_TRY(find_and_order(x, &w, err));
-    LAUNCH(write_in_order<Tile>, kiln::blocks_for(a->n, GROUP, WRITE_BLOCKS), GROUP, 0, w.j, w.f, w.p, w.depths.order, out,
-           a->stats);
+    LAUNCH(write_in_order<Tile>, kiln::blocks_for(a->n, GROUP, WRITE_BLOCKS), GROUP, 0, w.j, w.f,
+           w.p, w.depths.order, out, a->stats);
     LAUNCH_EARLY(finish_pairs<Tile>, FIND_BLOCKS, GROUP, w.j, w.f, out);
     return sort_lists(x, w.tiles, rule, a->tile_counts, err);
 }
 
 } // namespace
 
-extern "C" kiln_status kiln_tile_lists_cuda(const kiln_exec *x, const kiln_tile_lists_args *a, void *work, size_t *work_bytes,
-                                            kiln_error *err)
+extern "C" kiln_status kiln_tile_lists_cuda(const kiln_exec *x, const kiln_tile_lists_args *a,
+                                            void *work, size_t *work_bytes, kiln_error *err)
 {
     const kiln::entry entry(x, "tile_lists");
     CUDA_ENTER(entry.guard);

@@ -1,4 +1,5 @@
-/* bands -- cuts a table into units by its pairs alone, never by a memory cap, so that stored bytes depend on nothing else.
+/* bands -- cuts a table into units by its pairs alone, never by a memory cap, so that stored bytes
+ * depend on nothing else.
  */
 #include "kernels/tile_pairs/tile_pairs.h"
 

@@ -1,5 +1,5 @@
-/* tile_ask_cuda -- asks "does this Gaussian reach that tile?" 32 questions at a time, one for each lane of a warp. If kiln_ask_tile
- * is unsure, the whole warp evaluates the pixels of that tile.
+/* tile_ask_cuda -- asks "does this Gaussian reach that tile?" 32 questions at a time, one for each
+ * lane of a warp. If kiln_ask_tile is unsure, the whole warp evaluates the pixels of that tile.
  */
 #ifndef KILN_KERNELS_TILE_ASK_CUDA_CUH
 #define KILN_KERNELS_TILE_ASK_CUDA_CUH
@@ -17,7 +17,7 @@ namespace cg = cooperative_groups;
 
 constexpr unsigned WARP = 32, ALL = 0xffffffffu;
 
-/* ---- warps ----------------------------------------------------------------------------------------------------------- */
+/* ---- warps ----------------------------------------------------------------------------------- */
 __device__ inline unsigned lane_index() { return threadIdx.x % WARP; }
 __device__ inline unsigned lanes_below() { return (1u << lane_index()) - 1; }
 
@@ -28,7 +28,8 @@ __device__ inline unsigned sum_of_warp(unsigned v)
 
 __device__ inline unsigned bits_of_warp(unsigned v)
 {
-    return cg::reduce(cg::tiled_partition<WARP>(cg::this_thread_block()), v, cg::bit_or<unsigned>());
+    return cg::reduce(cg::tiled_partition<WARP>(cg::this_thread_block()), v,
+                      cg::bit_or<unsigned>());
 }
 
 template <typename T> __device__ T sum_below(T v, T *total)
@@ -58,7 +59,8 @@ class question_row
     __device__ uint32_t total() const { return total_; }
     __device__ uint32_t first() const { return first_; } /* this lane's first question */
     __device__ uint32_t slot() const { return slot_; }   /* this lane's slot, if it has questions */
-    /* Assigns question `at` + lane to this lane: it is question *k of slot *slot. Returns false after the last question. */
+    /* Assigns question `at` + lane to this lane: it is question *k of slot *slot. Returns false
+     * after the last question. */
     __device__ bool next(uint32_t at, uint32_t *slot, uint32_t *k)
     {
         const uint32_t ahead = first_ - at; /* wraps below `at` */
@@ -75,7 +77,7 @@ class question_row
     uint32_t mine_, first_, slot_, total_, begun_ = 0;
 };
 
-/* ---- questions ------------------------------------------------------------------------------------------------------- */
+/* ---- questions ------------------------------------------------------------------------------- */
 __device__ inline kiln_splat2d load_splat(const kiln_splat2d *from)
 {
     kiln_splat2d s;
@@ -111,13 +113,16 @@ struct tile_pixels {
 /* Called by a whole warp: each lane evaluates half a pixel row. */
 __device__ inline bool any_pixel(const kiln_asked &g, const tile_pixels &p)
 {
-    const int32_t py = p.y0 + static_cast<int32_t>(lane_index() / 2), first = p.x0 + static_cast<int32_t>(lane_index() % 2) * 8;
+    const int32_t py = p.y0 + static_cast<int32_t>(lane_index() / 2),
+                  first = p.x0 + static_cast<int32_t>(lane_index() % 2) * 8;
     const float dy = kiln_power_offset(g.y, static_cast<uint32_t>(py));
-    const float half_a = kiln_power_half(g.a), slope = kiln_power_slope(g.b, dy), base = kiln_power_base(kiln_power_half(g.c), dy);
+    const float half_a = kiln_power_half(g.a), slope = kiln_power_slope(g.b, dy),
+                base = kiln_power_base(kiln_power_half(g.c), dy);
     bool reached = false;
     if (py <= p.y1)
         for (int32_t px = first; px <= min(first + 7, p.x1); px++)
-            reached |= kiln_power_at(half_a, slope, base, kiln_power_offset(g.x, static_cast<uint32_t>(px))) >= g.t;
+            reached |= kiln_power_at(half_a, slope, base,
+                                     kiln_power_offset(g.x, static_cast<uint32_t>(px))) >= g.t;
     return __any_sync(ALL, reached);
 }
 
@@ -126,30 +131,37 @@ class tile_asker
 {
   public:
     __device__ explicit tile_asker(const kiln_view &v)
-        : view_(v), right_(static_cast<float>(v.width - 1)), bottom_(static_cast<float>(v.height - 1))
+        : view_(v), right_(static_cast<float>(v.width - 1)),
+          bottom_(static_cast<float>(v.height - 1))
     {
     }
     /* Columns [column, end) of one row as one rectangle. */
-    __device__ kiln_tile_answer answer(const kiln_asked &g, int32_t column, int32_t end, int32_t row) const
+    __device__ kiln_tile_answer answer(const kiln_asked &g, int32_t column, int32_t end,
+                                       int32_t row) const
     {
-        const float x0 = static_cast<float>(column * KILN_TILE), y0 = static_cast<float>(row * KILN_TILE);
+        const float x0 = static_cast<float>(column * KILN_TILE),
+                    y0 = static_cast<float>(row * KILN_TILE);
         const float x1 = static_cast<float>(end * KILN_TILE - 1), y1 = y0 + (KILN_TILE - 1);
         return kiln_ask_tile(&g, x0, fminf(x1, right_), y0, fminf(y1, bottom_));
     }
-    /* Answers one question of each lane; bit i of the result is the answer for lane i. `of(lane)` returns the Gaussian that a lane
-     * asks about. missed, if given: is it proven that this lane's tile is not reached? */
+    /* Answers one question of each lane; bit i of the result is the answer for lane i. `of(lane)`
+     * returns the Gaussian that a lane asks about. missed, if given: is it proven that this lane's
+     * tile is not reached? */
     template <typename Of>
-    __device__ unsigned ask(bool asks, const kiln_asked &mine, int32_t column, int32_t row, const Of &of,
-                            bool *missed = nullptr) const
+    __device__ unsigned ask(bool asks, const kiln_asked &mine, int32_t column, int32_t row,
+                            const Of &of, bool *missed = nullptr) const
     {
         kiln_tile_answer answer = KILN_TILE_MISSED;
         if (asks) {
-            const float x0 = static_cast<float>(column * KILN_TILE), y0 = static_cast<float>(row * KILN_TILE);
-            answer = kiln_ask_tile(&mine, x0, fminf(x0 + (KILN_TILE - 1), right_), y0, fminf(y0 + (KILN_TILE - 1), bottom_));
+            const float x0 = static_cast<float>(column * KILN_TILE),
+                        y0 = static_cast<float>(row * KILN_TILE);
+            answer = kiln_ask_tile(&mine, x0, fminf(x0 + (KILN_TILE - 1), right_), y0,
+                                   fminf(y0 + (KILN_TILE - 1), bottom_));
         }
         if (missed) *missed = answer == KILN_TILE_MISSED;
         unsigned reached = __ballot_sync(ALL, answer == KILN_TILE_REACHED);
-        for (unsigned left = __ballot_sync(ALL, answer == KILN_TILE_UNSURE); left; left &= left - 1) {
+        for (unsigned left = __ballot_sync(ALL, answer == KILN_TILE_UNSURE); left;
+             left &= left - 1) {
             const int lane = __ffs(left) - 1;
             const tile_pixels p(view_, __shfl_sync(ALL, column, lane), __shfl_sync(ALL, row, lane));
             if (any_pixel(of(lane), p)) reached |= 1u << lane;

@@ -1,5 +1,6 @@
-/* tile_capacity_cuda -- turns the sums of groups into places, and checks whether the pairs that were found fit the capacity. Both
- * happen on the device, so that the host reads nothing back between finding and listing.
+/* tile_capacity_cuda -- turns the sums of groups into places, and checks whether the pairs that
+ * were found fit the capacity. Both happen on the device, so that the host reads nothing back
+ * between finding and listing.
  */
 #ifndef KILN_KERNELS_TILE_CAPACITY_CUDA_CUH
 #define KILN_KERNELS_TILE_CAPACITY_CUDA_CUH
@@ -10,9 +11,11 @@ namespace
 {
 
 constexpr unsigned WIDE_BLOCK = 1024,
-                   WIDE_WARPS = WIDE_BLOCK / 32; /* of kernels with a single block, or two for each multiprocessor */
+                   /* of kernels with a single block, or two for each multiprocessor */
+    WIDE_WARPS = WIDE_BLOCK / 32;
 
-/* Returns the sum over the threads before this one. Called by a whole block of WIDE_BLOCK threads. */
+/* Returns the sum over the threads before this one. Called by a whole block of WIDE_BLOCK
+ * threads. */
 template <typename T> __device__ T sum_before(T v, T (&sums)[WIDE_WARPS])
 {
     const unsigned lane = threadIdx.x % 32, warp = threadIdx.x / 32;
@@ -33,12 +36,13 @@ template <typename T> __device__ T sum_before(T v, T (&sums)[WIDE_WARPS])
     return (warp > 0 ? before : 0) + sum - v;
 }
 
-/* Sets to[i] to the sum of from[0 .. i - 1]; both may be the same array. Called by a whole block of WIDE_BLOCK threads; complete
- * when it returns. */
+/* Sets to[i] to the sum of from[0 .. i - 1]; both may be the same array. Called by a whole block of
+ * WIDE_BLOCK threads; complete when it returns. */
 template <typename T> __device__ void scan_by_block(const T *from, T *to, uint64_t n)
 {
     __shared__ T sums[WIDE_WARPS];
-    const uint64_t each = (n + WIDE_BLOCK - 1) / WIDE_BLOCK, first = min(threadIdx.x * each, n), end = min(first + each, n);
+    const uint64_t each = (n + WIDE_BLOCK - 1) / WIDE_BLOCK, first = min(threadIdx.x * each, n),
+                   end = min(first + each, n);
     T sum = 0;
 #pragma unroll 8
     for (uint64_t i = first; i < end; i++) sum += from[i];
@@ -60,14 +64,17 @@ struct capacity_rule {
     __device__ uint64_t listed() const { return holds() ? *found : 0; }
 };
 
-/* Turns the sums into places. The last element, 0 before, becomes the total, which r.found points to. Writes n_pairs if it is
- * given; a capacity that must be exact and is not leaves a violation. */
+/* Turns the sums into places. The last element, 0 before, becomes the total, which r.found points
+ * to. Writes n_pairs if it is given; a capacity that must be exact and is not leaves a
+ * violation. */
 __global__ void __launch_bounds__(WIDE_BLOCK)
-    scan_groups(uint64_t *sums, uint64_t n, const capacity_rule r, uint64_t *n_pairs, uint64_t *violation)
+    scan_groups(uint64_t *sums, uint64_t n, const capacity_rule r, uint64_t *n_pairs,
+                uint64_t *violation)
 {
     scan_by_block(sums, sums, n);
     if (threadIdx.x != 0) return;
-    if (!r.is_bound && !r.holds()) kiln::leave_violation(violation, KILN_VIOLATION(KILN_VIOLATION_EMIT_PAIRS, *r.found));
+    if (!r.is_bound && !r.holds())
+        kiln::leave_violation(violation, KILN_VIOLATION(KILN_VIOLATION_EMIT_PAIRS, *r.found));
     if (n_pairs) {
         n_pairs[0] = r.listed();
         n_pairs[1] = *r.found;

@@ -1,11 +1,13 @@
-/* tile_miss_math -- proves that a tile is missed without looking at its pixel rows: by the least value of the exact quadratic over
- * the rectangle of the tile's pixel centres.
+/* tile_miss_math -- proves that a tile is missed without looking at its pixel rows: by the least
+ * value of the exact quadratic over the rectangle of the tile's pixel centres.
  *
- * With Q = (A dx^2 + 2B dx dy + C dy^2) / 2 and det >= 2^-12 AC the pinned power is within Q / 512 of -Q at the rounded dx and dy
- * (reach_math.h). These differ from the exact ones by a factor of 1 + d, |d| <= 2^-24, and the terms of Q, together at most 4 Q
- * AC/det in size, change by at most twice that: Q changes by less than Q / 512. So a pixel that reaches t has Q (1 - 2^-9)^2 <=
+ * With Q = (A dx^2 + 2B dx dy + C dy^2) / 2 and det >= 2^-12 AC the pinned power is within Q / 512
+ * of -Q at the rounded dx and dy (reach_math.h). These differ from the exact ones by a factor of 1
+ * + d, |d| <= 2^-24, and the terms of Q, together at most 4 Q AC/det in size, change by at most
+ * twice that: Q changes by less than Q / 512. So a pixel that reaches t has Q (1 - 2^-9)^2 <=
  * |t|, and where Q > |t| (1 + 2^-7) none does. Q is convex with its least value 0 at the centre, so from the centre straight to any
- * point of the rectangle it rises: its least value there is on an edge that faces the centre, and on an edge it is a parabola.
+ * point of the rectangle it rises: its least value there is on an edge that faces the centre, and
+ * on an edge it is a parabola.
  */
 #ifndef KILN_KERNELS_TILE_MISS_MATH_H
 #define KILN_KERNELS_TILE_MISS_MATH_H
@@ -36,16 +38,19 @@ static inline KILN_HD kiln_miss_test kiln_miss_test_of(float a, float b, float c
     return m;
 }
 
-/* Returns the least of twice Q on an edge: u is fixed, v is in [lo, hi]. p u^2 + 2 b u v + r v^2 is least at v = -(b/r) u. */
-static inline KILN_HD double kiln_least_on_edge(double p, double b, double r, double b_over_r, double u, double lo, double hi)
+/* Returns the least of twice Q on an edge: u is fixed, v is in [lo, hi]. p u^2 + 2 b u v + r v^2 is
+ * least at v = -(b/r) u. */
+static inline KILN_HD double kiln_least_on_edge(double p, double b, double r, double b_over_r,
+                                                double u, double lo, double hi)
 {
     const double v = kiln_clamp_f64(-b_over_r * u, lo, hi);
     return p * u * u + (2.0 * b * u + r * v) * v;
 }
 
-/* Returns true if no pixel is reached whose centre is at an offset in [dx0, dx1] x [dy0, dy1] from the Gaussian's; false says
- * nothing. */
-static inline KILN_HD bool kiln_tile_missed(const kiln_miss_test *m, double dx0, double dx1, double dy0, double dy1)
+/* Returns true if no pixel is reached whose centre is at an offset in [dx0, dx1] x [dy0, dy1] from
+ * the Gaussian's; false says nothing. */
+static inline KILN_HD bool kiln_tile_missed(const kiln_miss_test *m, double dx0, double dx1,
+                                            double dy0, double dy1)
 {
     const double dx = kiln_clamp_f64(0.0, dx0, dx1),
                  dy = kiln_clamp_f64(0.0, dy0, dy1); /* not 0 for an edge that faces the centre */

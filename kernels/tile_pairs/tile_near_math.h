@@ -1,5 +1,6 @@
-/* tile_near_math -- division and square root in a few instructions, for what need not have the same bits everywhere: bounds whose
- * proof has room. The relative error is at most 2^-22; denormal numbers may count as 0. Divisors are normal and below 2^126.
+/* tile_near_math -- division and square root in a few instructions, for what need not have the same
+ * bits everywhere: bounds whose proof has room. The relative error is at most 2^-22; denormal
+ * numbers may count as 0. Divisors are normal and below 2^126.
  */
 #ifndef KILN_KERNELS_TILE_PAIRS_TILE_NEAR_MATH_H
 #define KILN_KERNELS_TILE_PAIRS_TILE_NEAR_MATH_H

@@ -1,6 +1,7 @@
-/* tile_pairs on CUDA. Each Gaussian's tiles are found once (tile_find_cuda.cuh) and kept as a mask or, for wide boxes, as a number.
- * Groups of 256 Gaussians sum up their pairs, and a scan over the groups turns sums into places. Then pairs are written in rank
- * order (tile_write_cuda.cuh), and a stable sort by tile makes the lists.
+/* tile_pairs on CUDA. Each Gaussian's tiles are found once (tile_find_cuda.cuh) and kept as a mask
+ * or, for wide boxes, as a number. Groups of 256 Gaussians sum up their pairs, and a scan over the
+ * groups turns sums into places. Then pairs are written in rank order (tile_write_cuda.cuh), and a
+ * stable sort by tile makes the lists.
  */
 #include "kernels/tile_pairs/tile_pairs.h"
 
@@ -11,7 +12,8 @@
 namespace
 {
 
-job job_of(uint64_t n, const kiln_splat2d *splats, const kiln_view *view, uint32_t row0, uint32_t row1)
+job job_of(uint64_t n, const kiln_splat2d *splats, const kiln_view *view, uint32_t row0,
+           uint32_t row1)
 {
     return {{n, nullptr}, splats, *view, row0, row1};
 }
@@ -40,7 +42,8 @@ find_work take_find(kiln_carve *c, const job &j, bool by_row)
 }
 
 template <bool BY_ROW>
-kiln_status find_job_pairs(const kiln_exec *x, const job &j, const find_work &w, uint64_t *row_pairs, kiln_error *err)
+kiln_status find_job_pairs(const kiln_exec *x, const job &j, const find_work &w,
+                           uint64_t *row_pairs, kiln_error *err)
 {
     CUDA_RUN(cudaMemsetAsync(w.counters, 0, w.counters_bytes, x->stream));
     return find_pairs<BY_ROW>(x, j, w.f, row_pairs, err);
@@ -58,7 +61,8 @@ template <typename Tile> struct emit_work {
     size_t bytes;
 };
 
-template <typename Tile> void lay_out_emit(emit_work<Tile> *w, const kiln_tile_pairs_emit_args *a, void *work)
+template <typename Tile>
+void lay_out_emit(emit_work<Tile> *w, const kiln_tile_pairs_emit_args *a, void *work)
 {
     kiln_carve c = {static_cast<char *>(work), 0};
     w->j = job_of(a->n, a->splats, a->view, a->row0, a->row1);
@@ -70,27 +74,31 @@ template <typename Tile> void lay_out_emit(emit_work<Tile> *w, const kiln_tile_p
     w->bytes = c.used;
 }
 
-template <typename Tile> capacity_rule rule_of(const kiln_tile_pairs_emit_args *a, const emit_work<Tile> &w)
+template <typename Tile>
+capacity_rule rule_of(const kiln_tile_pairs_emit_args *a, const emit_work<Tile> &w)
 {
     return {w.find.f.group_pairs + groups_of(a->n), a->capacity, a->n_pairs != nullptr};
 }
 
 /* Writes the pairs, Gaussian by Gaussian. */
 template <typename Tile>
-kiln_status write_pairs(const kiln_exec *x, const kiln_tile_pairs_emit_args *a, const emit_work<Tile> &w, kiln_error *err)
+kiln_status write_pairs(const kiln_exec *x, const kiln_tile_pairs_emit_args *a,
+                        const emit_work<Tile> &w, kiln_error *err)
 {
     const found &f = w.find.f;
     const capacity_rule rule = rule_of(a, w);
     const pairs_out<Tile> out = {w.sort.tiles(), w.sort.ids(), kiln_view_tiles_x(a->view), rule};
     KILN_TRY(find_job_pairs<false>(x, w.j, w.find, nullptr, err));
-    LAUNCH(scan_groups, 1, WIDE_BLOCK, 0, f.group_pairs, groups_of(a->n) + 1, rule, a->n_pairs, x->violation);
+    LAUNCH(scan_groups, 1, WIDE_BLOCK, 0, f.group_pairs, groups_of(a->n) + 1, rule, a->n_pairs,
+           x->violation);
     LAUNCH(write_masks<Tile>, kiln::blocks_for(a->n, GROUP, FIND_BLOCKS), GROUP, 0, w.j, f, out);
     LAUNCH_EARLY(write_rest<Tile>, FIND_BLOCKS, GROUP, w.j, f, out);
     return KILN_OK;
 }
 
 template <typename Tile>
-kiln_status emit(const kiln_exec *x, const kiln_tile_pairs_emit_args *a, void *work, size_t *work_bytes, kiln_error *err)
+kiln_status emit(const kiln_exec *x, const kiln_tile_pairs_emit_args *a, void *work,
+                 size_t *work_bytes, kiln_error *err)
 {
     emit_work<Tile> w;
     lay_out_emit(&w, a, work);
@@ -106,7 +114,8 @@ kiln_status emit(const kiln_exec *x, const kiln_tile_pairs_emit_args *a, void *w
 
 } // namespace
 
-extern "C" kiln_status kiln_tile_pairs_count_cuda(const kiln_exec *x, const kiln_tile_pairs_count_args *a, void *work,
+extern "C" kiln_status kiln_tile_pairs_count_cuda(const kiln_exec *x,
+                                                  const kiln_tile_pairs_count_args *a, void *work,
                                                   size_t *work_bytes, kiln_error *err)
 {
     const kiln::entry entry(x, "tile_pairs_count");
@@ -120,11 +129,13 @@ extern "C" kiln_status kiln_tile_pairs_count_cuda(const kiln_exec *x, const kiln
         return KILN_OK;
     }
     KILN_TRY(kiln::check_work("tile_pairs_count", c.used, *work_bytes, err));
-    CUDA_RUN(cudaMemsetAsync(a->row_pairs, 0, (a->row1 - a->row0) * sizeof *a->row_pairs, x->stream));
+    CUDA_RUN(
+        cudaMemsetAsync(a->row_pairs, 0, (a->row1 - a->row0) * sizeof *a->row_pairs, x->stream));
     return find_job_pairs<true>(x, j, w, a->row_pairs, err);
 }
 
-extern "C" kiln_status kiln_tile_pairs_emit_cuda(const kiln_exec *x, const kiln_tile_pairs_emit_args *a, void *work,
+extern "C" kiln_status kiln_tile_pairs_emit_cuda(const kiln_exec *x,
+                                                 const kiln_tile_pairs_emit_args *a, void *work,
                                                  size_t *work_bytes, kiln_error *err)
 {
     const kiln::entry entry(x, "tile_pairs_emit");

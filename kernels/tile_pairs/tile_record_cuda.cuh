@@ -1,8 +1,9 @@
-/* tile_record_cuda -- the pairs of one Gaussian in one word. The records of 3.6 M Gaussians are 29 MB, which stay in the L2 cache
- * until they are fetched in drawing order.
+/* tile_record_cuda -- the pairs of one Gaussian in one word. The records of 3.6 M Gaussians are 29
+ * MB, which stay in the L2 cache until they are fetched in drawing order.
  *
  *            MASK: a box of at most 32 tiles       LISTED: a wide or odd Gaussian
- *   0 .. 31  bit k: tile k of the box is reached   0 .. 55  number of pairs; later the place of the next pair
+ *   0 .. 31  bit k: tile k of the box is reached   0 .. 55  number of pairs; later the place of the
+ *                                                           next pair
  *            (tiles are counted row by row)
  *  32 .. 55  first tile of the box, from row0 on
  *  56 .. 61  width of the box in tiles, 1 to 32    56 .. 63  all 1
@@ -32,13 +33,20 @@ struct record {
     __device__ bool is_listed() const { return bits >= LISTED; }
     __device__ uint64_t count() const { return bits & ~LISTED; } /* of LISTED */
     __device__ uint32_t mask() const { return is_listed() ? 0 : static_cast<uint32_t>(bits); }
-    __device__ uint64_t pairs() const { return is_listed() ? count() : __popc(static_cast<uint32_t>(bits)); }
-    __device__ uint32_t first_tile() const { return static_cast<uint32_t>(bits >> 32) & (FIRST_TILES - 1); }
+    __device__ uint64_t pairs() const
+    {
+        return is_listed() ? count() : __popc(static_cast<uint32_t>(bits));
+    }
+    __device__ uint32_t first_tile() const
+    {
+        return static_cast<uint32_t>(bits >> 32) & (FIRST_TILES - 1);
+    }
     __device__ uint32_t w() const { return static_cast<uint32_t>(bits >> 56) & 63; }
 };
 static_assert(sizeof(record) == sizeof(uint64_t), "one word");
 
-/* For a LISTED record: adds pairs that were found, or takes places for pairs. Returns the value before. */
+/* For a LISTED record: adds pairs that were found, or takes places for pairs. Returns the value
+ * before. */
 __device__ inline uint64_t add_to_listed(record *r, uint64_t count)
 {
     return record{atomicAdd(reinterpret_cast<unsigned long long *>(&r->bits), count)}.count();

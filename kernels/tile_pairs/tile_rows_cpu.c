@@ -1,6 +1,6 @@
-/* tile_rows_cpu -- see tile_rows.h. Marks the tiles that are reached in a bit map. First come the proven intervals of all 16 pixel
- * rows, in one loop that vectorises. Then the few pixels that the proof leaves open are evaluated, only in tiles that are not
- * marked yet. */
+/* tile_rows_cpu -- see tile_rows.h. Marks the tiles that are reached in a bit map. First come the
+ * proven intervals of all 16 pixel rows, in one loop that vectorises. Then the few pixels that the
+ * proof leaves open are evaluated, only in tiles that are not marked yet. */
 #include "kernels/tile_pairs/tile_rows.h"
 
 #include "kernels/tile_pairs/tile_miss_math.h"
@@ -40,7 +40,8 @@ static bool pixel_reached(const kiln_splat2d *s, uint32_t px, uint32_t py)
 
 /* Evaluates the pixels [first, last] of a row, except those of marked tiles.
  */
-static void mark_by_pixels(const kiln_splat2d *s, kiln_tile_set *t, int32_t first, int32_t last, uint32_t py)
+static void mark_by_pixels(const kiln_splat2d *s, kiln_tile_set *t, int32_t first, int32_t last,
+                           uint32_t py)
 {
     int32_t px = first;
     while (px <= last) {
@@ -59,7 +60,8 @@ static void mark_by_pixels(const kiln_splat2d *s, kiln_tile_set *t, int32_t firs
 /* Fills j->span, eight rows at a time: two vectors of doubles. */
 static void find_spans(const kiln_splat2d *s, row_job *j)
 {
-    const float x = s->x, y = s->y, b = s->conic[1], t = s->power_min, half_a = j->half_a, half_c = j->half_c;
+    const float x = s->x, y = s->y, b = s->conic[1], t = s->power_min, half_a = j->half_a,
+                half_c = j->half_c;
     const int32_t px0 = j->at.column * KILN_TILE, px1 = j->at.px1;
     for (uint32_t row = j->at.begin & ~7u; row < j->at.end; row += 8) {
         const uint32_t py0 = j->at.py0 + row;
@@ -67,13 +69,15 @@ static void find_spans(const kiln_splat2d *s, row_job *j)
 #pragma omp simd
         for (uint32_t i = 0; i < 8; i++) {
             float dy = kiln_power_offset(y, py0 + i);
-            kiln_row_span r = kiln_row_reach(x, half_a, kiln_power_slope(b, dy), kiln_power_base(half_c, dy), t, px0, px1);
+            kiln_row_span r = kiln_row_reach(x, half_a, kiln_power_slope(b, dy),
+                                             kiln_power_base(half_c, dy), t, px0, px1);
             spans[0][i] = r.sure_first;
             spans[1][i] = r.sure_last;
             spans[2][i] = r.may_first;
             spans[3][i] = r.may_last;
         }
-        for (uint32_t i = 0; i < 8; i++) j->span[row + i] = (kiln_row_span){spans[0][i], spans[1][i], spans[2][i], spans[3][i]};
+        for (uint32_t i = 0; i < 8; i++)
+            j->span[row + i] = (kiln_row_span){spans[0][i], spans[1][i], spans[2][i], spans[3][i]};
     }
 }
 
@@ -82,7 +86,8 @@ static void find_spans(const kiln_splat2d *s, row_job *j)
 static bool settle_tiles(const kiln_splat2d *s, const kiln_tile_row *at, kiln_tile_set *t)
 {
     bool all = true;
-    const kiln_miss_test miss = kiln_miss_test_of(s->conic[0], s->conic[1], s->conic[2], s->power_min);
+    const kiln_miss_test miss =
+        kiln_miss_test_of(s->conic[0], s->conic[1], s->conic[2], s->power_min);
     const double x = (double)s->x - 0.5, y = (double)s->y - 0.5 - (double)at->py0;
     const double dy0 = y - (double)(at->end - 1), dy1 = y - (double)at->begin;
     for (int32_t column = t->first; column < t->first + t->n; column++) {
@@ -103,7 +108,8 @@ static void mark_intervals(const kiln_splat2d *s, row_job *j, kiln_tile_set *t)
     find_spans(s, j);
     for (uint32_t i = begin; i < end; i++) {
         const kiln_row_span *r = &j->span[i];
-        if (r->sure_first <= r->sure_last) mark_tiles(t, r->sure_first / KILN_TILE, r->sure_last / KILN_TILE);
+        if (r->sure_first <= r->sure_last)
+            mark_tiles(t, r->sure_first / KILN_TILE, r->sure_last / KILN_TILE);
     }
     for (uint32_t i = begin; i < end; i++) {
         const kiln_row_span *r = &j->span[i];
@@ -126,8 +132,10 @@ static void mark_tile_by_tile(const kiln_splat2d *s, const row_job *j, kiln_tile
         for (uint32_t i = j->at.begin; i < j->at.end && !is_marked(t, column); i++) {
             float dy = kiln_power_offset(s->y, j->at.py0 + i);
             if (j->at.reach == KILN_REACH_ENDS &&
-                kiln_ends_miss(j->half_a, kiln_power_slope(s->conic[1], dy), kiln_power_base(j->half_c, dy), s->power_min,
-                               kiln_power_offset(s->x, (uint32_t)first), kiln_power_offset(s->x, (uint32_t)last)))
+                kiln_ends_miss(j->half_a, kiln_power_slope(s->conic[1], dy),
+                               kiln_power_base(j->half_c, dy), s->power_min,
+                               kiln_power_offset(s->x, (uint32_t)first),
+                               kiln_power_offset(s->x, (uint32_t)last)))
                 continue;
             mark_by_pixels(s, t, last, last, j->at.py0 + i);
             mark_by_pixels(s, t, first, last, j->at.py0 + i);
@@ -136,8 +144,8 @@ static void mark_tile_by_tile(const kiln_splat2d *s, const row_job *j, kiln_tile
 }
 
 /* kiln_tile_rows_find_cpu, kiln_tile_rows_find_cpu_avx2 */
-void KILN_CPU(tile_rows_find)(const kiln_splat2d *s, const kiln_splat_extent *e, const kiln_view *v, uint32_t tile_row,
-                              kiln_tile_set *t)
+void KILN_CPU(tile_rows_find)(const kiln_splat2d *s, const kiln_splat_extent *e, const kiln_view *v,
+                              uint32_t tile_row, kiln_tile_set *t)
 {
     row_job j; /* most of it is filled only where it is needed */
     j.at = kiln_find_tile_row(s, e, v, tile_row);

@@ -1,11 +1,14 @@
-/* tile_sort_cuda -- makes lists from (tile, Gaussian) pairs: a stable sort by tile (kernels/sort/radix_cuda.cuh), over the bits
- * that tile numbers need, and the number of pairs of each tile.
+/* tile_sort_cuda -- makes lists from (tile, Gaussian) pairs: a stable sort by tile
+ * (kernels/sort/radix_cuda.cuh), over the bits that tile numbers need, and the number of pairs of
+ * each tile.
  *
- * uint16_t tiles, two passes at most: pairs are counted by tile before they are sorted, in shared memory, and from the pairs of
- * each tile follows what each pass of the sort would count. So the last pass writes ids alone. Between the two passes a pair is one
- * word: what is left of the tile's number above the id. There must be bits enough for both (have_words).
+ * uint16_t tiles, two passes at most: pairs are counted by tile before they are sorted, in shared
+ * memory, and from the pairs of each tile follows what each pass of the sort would count. So the
+ * last pass writes ids alone. Between the two passes a pair is one word: what is left of the tile's
+ * number above the id. There must be bits enough for both (have_words).
  *
- * uint32_t tiles, for all else: the sort counts for itself and keeps the tiles, which are then counted by their borders.
+ * uint32_t tiles, for all else: the sort counts for itself and keeps the tiles, which are then
+ * counted by their borders.
  */
 #ifndef KILN_KERNELS_TILE_PAIRS_TILE_SORT_CUDA_CUH
 #define KILN_KERNELS_TILE_PAIRS_TILE_SORT_CUDA_CUH
@@ -18,15 +21,16 @@ namespace
 
 enum { TILE_BLOCK = 256, NARROW_BITS = 16, WORD_BITS = 32 };
 
-/* ---- counting -------------------------------------------------------------------------------------------------------- */
-/* COUNT_TILES: of a block in 48 KB, which every device has; a picture of 1920 x 1080 has fewer. COUNT_PAIRS: so many at least, as
- * each block adds all its tiles. */
-constexpr unsigned COUNT_BLOCK = 1024, COUNT_BLOCKS = 132 * 2, COUNT_TILES = 12288, COUNT_PAIRS = COUNT_BLOCK * 32;
+/* ---- counting -------------------------------------------------------------------------------- */
+/* COUNT_TILES: of a block in 48 KB, which every device has; a picture of 1920 x 1080 has fewer.
+ * COUNT_PAIRS: so many at least, as each block adds all its tiles. */
+constexpr unsigned COUNT_BLOCK = 1024, COUNT_BLOCKS = 132 * 2, COUNT_TILES = 12288,
+                   COUNT_PAIRS = COUNT_BLOCK * 32;
 
-/* Adds up a block's counts by the digits of both passes: half of its threads for each, two threads a digit. from: a multiple of
- * RADIX_DIGITS. */
-__device__ inline void add_digits(const uint32_t *own_counts, uint32_t from, uint32_t own, const kiln::radix_plan &plan,
-                                  kiln::radix_state *state)
+/* Adds up a block's counts by the digits of both passes: half of its threads for each, two threads
+ * a digit. from: a multiple of RADIX_DIGITS. */
+__device__ inline void add_digits(const uint32_t *own_counts, uint32_t from, uint32_t own,
+                                  const kiln::radix_plan &plan, kiln::radix_state *state)
 {
     constexpr uint32_t PARTS = COUNT_BLOCK / 2 / kiln::RADIX_DIGITS;
     const uint32_t low_bits = plan.width(0), low = 1u << low_bits;
@@ -40,33 +44,40 @@ __device__ inline void add_digits(const uint32_t *own_counts, uint32_t from, uin
         digit = (from >> low_bits) + t;
 #pragma unroll 8
         for (uint32_t k = part; k < low; k += PARTS) {
-            const uint32_t i = (t << low_bits) + ((k + t) & (low - 1)); /* each thread begins elsewhere, for the banks */
+            /* each thread begins elsewhere, for the banks */
+            const uint32_t i = (t << low_bits) + ((k + t) & (low - 1));
             if (i < own) sum += own_counts[i];
         }
     }
     if (sum) kiln::add64(&state->counts[pass][digit], sum);
 }
 
-/* Counts the pairs of tiles [blockIdx.y * slice, + slice) of n_tiles in shared memory and adds them to `counts` and to the digits'
- * in *state; both must be 0 before. tiles is 16-byte aligned. Clears so many words of the first pass's look-back, too. */
+/* Counts the pairs of tiles [blockIdx.y * slice, + slice) of n_tiles in shared memory and adds them
+ * to `counts` and to the digits' in *state; both must be 0 before. tiles is 16-byte aligned. Clears
+ * so many words of the first pass's look-back, too. */
 __global__ void __launch_bounds__(COUNT_BLOCK)
-    count_tiles(const uint16_t *tiles, const capacity_rule rule, uint32_t n_tiles, uint32_t slice, uint32_t *counts,
-                const kiln::radix_plan plan, kiln::radix_state *state, uint32_t *look_back, uint64_t look_back_words)
+    count_tiles(const uint16_t *tiles, const capacity_rule rule, uint32_t n_tiles, uint32_t slice,
+                uint32_t *counts, const kiln::radix_plan plan, kiln::radix_state *state,
+                uint32_t *look_back, uint64_t look_back_words)
 {
     constexpr uint32_t EACH = sizeof(uint4) / sizeof(uint16_t);
     extern __shared__ uint32_t own_counts[];
     const uint32_t from = blockIdx.y * slice, own = min(n_tiles - from, slice);
     for (uint32_t i = threadIdx.x; i < own; i += COUNT_BLOCK) own_counts[i] = 0;
     kiln::launch_before_is_done();
-    for (uint64_t i = kiln::thread_index(); blockIdx.y == 0 && i < look_back_words; i += kiln::thread_count()) look_back[i] = 0;
+    for (uint64_t i = kiln::thread_index(); blockIdx.y == 0 && i < look_back_words;
+         i += kiln::thread_count())
+        look_back[i] = 0;
     __syncthreads();
     const uint64_t n = rule.listed(), step = static_cast<uint64_t>(gridDim.x) * COUNT_BLOCK * EACH;
-    for (uint64_t first = (static_cast<uint64_t>(blockIdx.x) * COUNT_BLOCK + threadIdx.x) * EACH; first < n; first += step) {
+    for (uint64_t first = (static_cast<uint64_t>(blockIdx.x) * COUNT_BLOCK + threadIdx.x) * EACH;
+         first < n; first += step) {
         alignas(uint4) uint16_t some[EACH];
         if (first + EACH <= n)
             *reinterpret_cast<uint4 *>(some) = *reinterpret_cast<const uint4 *>(&tiles[first]);
         else
-            for (uint32_t k = 0; k < EACH; k++) some[k] = first + k < n ? tiles[first + k] : tiles[first];
+            for (uint32_t k = 0; k < EACH; k++)
+                some[k] = first + k < n ? tiles[first + k] : tiles[first];
 #pragma unroll
         for (uint32_t k = 0; k < EACH; k++)
             if (first + k < n && some[k] - from < own) atomicAdd(&own_counts[some[k] - from], 1u);
@@ -77,15 +88,18 @@ __global__ void __launch_bounds__(COUNT_BLOCK)
     add_digits(own_counts, from, own, plan, state);
 }
 
-/* Counts the pairs of each tile from the sorted tiles. Where a tile begins, that place is subtracted from its count; where it ends,
- * added, modulo 2^32. Elements behind the listed pairs are ignored. counts must be 0 before; sorted is 16-byte aligned. */
+/* Counts the pairs of each tile from the sorted tiles. Where a tile begins, that place is
+ * subtracted from its count; where it ends, added, modulo 2^32. Elements behind the listed pairs
+ * are ignored. counts must be 0 before; sorted is 16-byte aligned. */
 template <typename Tile>
-__global__ void __launch_bounds__(TILE_BLOCK) count_by_tile(const Tile *sorted, const capacity_rule rule, uint32_t *counts)
+__global__ void __launch_bounds__(TILE_BLOCK)
+    count_by_tile(const Tile *sorted, const capacity_rule rule, uint32_t *counts)
 {
     constexpr uint32_t EACH = sizeof(uint4) / sizeof(Tile), STEP = TILE_BLOCK * EACH;
     kiln::launch_before_is_done();
     const uint64_t n = rule.listed();
-    for (uint64_t base = static_cast<uint64_t>(blockIdx.x) * STEP; base < n; base += static_cast<uint64_t>(gridDim.x) * STEP) {
+    for (uint64_t base = static_cast<uint64_t>(blockIdx.x) * STEP; base < n;
+         base += static_cast<uint64_t>(gridDim.x) * STEP) {
         const uint64_t first = base + threadIdx.x * EACH, end = min(first + EACH, n);
         alignas(uint4) Tile tiles[EACH] = {};
         if (first + EACH <= n)
@@ -93,7 +107,8 @@ __global__ void __launch_bounds__(TILE_BLOCK) count_by_tile(const Tile *sorted, 
         else
             for (uint32_t k = 0; k < EACH; k++)
                 if (first + k < n) tiles[k] = sorted[first + k];
-        Tile before = static_cast<Tile>(__shfl_up_sync(~0u, static_cast<uint32_t>(tiles[EACH - 1]), 1));
+        Tile before =
+            static_cast<Tile>(__shfl_up_sync(~0u, static_cast<uint32_t>(tiles[EACH - 1]), 1));
         if (threadIdx.x % 32 == 0 && first > 0 && first < n) before = sorted[first - 1];
 #pragma unroll
         for (uint32_t k = 0; k < EACH; k++) {
@@ -108,7 +123,7 @@ __global__ void __launch_bounds__(TILE_BLOCK) count_by_tile(const Tile *sorted, 
     }
 }
 
-/* ---- what passes read and write ---------------------------------------------------------------------------------------- */
+/* ---- what passes read and write -------------------------------------------------------------- */
 /* The first pass reads pairs as they were written. */
 template <typename Tile> struct tile_input {
     capacity_rule rule;
@@ -120,7 +135,8 @@ template <typename Tile> struct tile_input {
     __device__ uint32_t value(uint64_t i) const { return ids[i]; }
 };
 
-/* A word between two passes: the tile's number without its lowest bits, which the first pass has sorted by, above the id. */
+/* A word between two passes: the tile's number without its lowest bits, which the first pass has
+ * sorted by, above the id. */
 struct word_shape {
     unsigned sorted_bits, id_bits;
 };
@@ -140,7 +156,10 @@ struct word_input : kiln::radix_words {
     word_shape shape;
     const uint32_t *words;
 
-    word_input(const capacity_rule &r, const word_shape &s, const uint32_t *w) : rule(r), shape(s), words(w) {}
+    word_input(const capacity_rule &r, const word_shape &s, const uint32_t *w)
+        : rule(r), shape(s), words(w)
+    {
+    }
     unsigned first_bit() const { return shape.id_bits; }
     __device__ uint64_t count() const { return rule.listed(); }
     __device__ uint32_t key(uint64_t i) const { return words[i]; }
@@ -152,10 +171,13 @@ struct ids_output {
     uint32_t *ids;
 
     __device__ void put(uint64_t i, uint32_t, uint32_t id) const { ids[i] = id; }
-    __device__ void put(uint64_t i, uint32_t word) const { ids[i] = word & ((1u << shape.id_bits) - 1); }
+    __device__ void put(uint64_t i, uint32_t word) const
+    {
+        ids[i] = word & ((1u << shape.id_bits) - 1);
+    }
 };
 
-/* ---- launchers ------------------------------------------------------------------------------------------------------- */
+/* ---- launchers ------------------------------------------------------------------------------- */
 template <typename Tile> struct tile_sort {
     kiln::radix_sort<Tile> radix;
     uint64_t n_tiles;
@@ -178,26 +200,32 @@ inline unsigned bits_below(uint64_t end)
 inline bool have_words(uint64_t n_tiles, uint64_t n_ids)
 {
     const kiln::radix_plan plan = kiln::radix_plan_of(bits_below(n_tiles));
-    return plan.bits <= NARROW_BITS && (plan.passes == 1 || bits_below(n_ids) + plan.width(1) <= WORD_BITS);
+    return plan.bits <= NARROW_BITS &&
+           (plan.passes == 1 || bits_below(n_ids) + plan.width(1) <= WORD_BITS);
 }
 static_assert(NARROW_BITS <= 2 * static_cast<int>(kiln::RADIX_BITS), "two passes at most");
 
-/* Lays out what nothing uses before the first pass ends its reading of pairs. Ids are below n_ids; ids [capacity]: where the lists
- * are to be. */
+/* Lays out what nothing uses before the first pass ends its reading of pairs. Ids are below n_ids;
+ * ids [capacity]: where the lists are to be. */
 template <typename Tile>
-void lay_out_between(tile_sort<Tile> *s, kiln_carve *c, uint64_t capacity, uint64_t n_tiles, uint64_t n_ids, uint32_t *ids)
+void lay_out_between(tile_sort<Tile> *s, kiln_carve *c, uint64_t capacity, uint64_t n_tiles,
+                     uint64_t n_ids, uint32_t *ids)
 {
     *s = {};
     s->n_tiles = n_tiles;
     s->radix.plan = kiln::radix_plan_of(bits_below(n_tiles));
     s->shape = {s->radix.plan.first(1), bits_below(n_ids)};
     s->radix.values[s->lists()] = ids;
-    if (s->lists() == 1) s->radix.values[0] = kiln::take<uint32_t>(c, capacity); /* else pairs are written there */
+    /* else pairs are written there */
+    if (s->lists() == 1) s->radix.values[0] = kiln::take<uint32_t>(c, capacity);
     if (sizeof(Tile) > sizeof(uint16_t)) s->radix.keys[0] = kiln::take<Tile>(c, capacity);
 }
 
-/* Lays out the rest, which is used from when pairs are written. state: cleared by the caller before tiles are added up. */
-template <typename Tile> void lay_out_tile_sort(tile_sort<Tile> *s, kiln_carve *c, uint64_t capacity, kiln::radix_state *state)
+/* Lays out the rest, which is used from when pairs are written. state: cleared by the caller before
+ * tiles are added up. */
+template <typename Tile>
+void lay_out_tile_sort(tile_sort<Tile> *s, kiln_carve *c, uint64_t capacity,
+                       kiln::radix_state *state)
 {
     kiln::lay_out_radix(&s->radix, c, capacity, s->radix.plan.bits, state);
     s->radix.keys[1] = kiln::take<Tile>(c, capacity);
@@ -207,55 +235,65 @@ template <typename Tile> void lay_out_tile_sort(tile_sort<Tile> *s, kiln_carve *
 /* Tiles of a block that counts: all, where its shared memory has room. */
 inline uint32_t count_slice(uint64_t n_tiles)
 {
-    const uint64_t capacity = kiln::radix_shared_most() / sizeof(uint32_t) / kiln::RADIX_DIGITS * kiln::RADIX_DIGITS;
+    const uint64_t capacity =
+        kiln::radix_shared_most() / sizeof(uint32_t) / kiln::RADIX_DIGITS * kiln::RADIX_DIGITS;
     return static_cast<uint32_t>(n_tiles <= COUNT_TILES || n_tiles <= capacity ? n_tiles
                                  : capacity > COUNT_TILES                      ? capacity
                                                                                : COUNT_TILES);
 }
 
 /* Counts the pairs of each tile, and by digit. */
-inline kiln_status count_first(const kiln_exec *x, const tile_sort<uint16_t> &s, const capacity_rule &rule, uint32_t *tile_counts,
-                               kiln_error *err)
+inline kiln_status count_first(const kiln_exec *x, const tile_sort<uint16_t> &s,
+                               const capacity_rule &rule, uint32_t *tile_counts, kiln_error *err)
 {
     const uint32_t n_tiles = static_cast<uint32_t>(s.n_tiles), slice = count_slice(n_tiles);
     const size_t shared = slice * sizeof(uint32_t);
-    const unsigned most = slice > 2 * COUNT_TILES ? COUNT_BLOCKS / 2 : COUNT_BLOCKS; /* as many as fit at once */
+    /* as many as fit at once */
+    const unsigned most = slice > 2 * COUNT_TILES ? COUNT_BLOCKS / 2 : COUNT_BLOCKS;
     const dim3 grid(kiln::blocks_for(s.radix.n, COUNT_PAIRS, most), (n_tiles + slice - 1) / slice);
-    if (slice > COUNT_TILES) /* the most there is, not this view's: another thread may set it for its own before the launch */
+    /* the most there is, not this view's: another thread may set it for its own before the
+     * launch */
+    if (slice > COUNT_TILES)
         CUDA_TRY(cudaFuncSetAttribute(count_tiles, cudaFuncAttributeMaxDynamicSharedMemorySize,
                                       static_cast<int>(kiln::radix_shared_most())));
-    CUDA_RUN(kiln::launch_early(count_tiles, grid, COUNT_BLOCK, shared, x->stream, s.tiles(), rule, n_tiles, slice, tile_counts,
-                                s.radix.plan, s.radix.state, static_cast<uint32_t *>(s.radix.look_back[0]),
+    CUDA_RUN(kiln::launch_early(count_tiles, grid, COUNT_BLOCK, shared, x->stream, s.tiles(), rule,
+                                n_tiles, slice, tile_counts, s.radix.plan, s.radix.state,
+                                static_cast<uint32_t *>(s.radix.look_back[0]),
                                 s.radix.look_back_words()));
     return KILN_OK;
 }
 
 /* Sorts the pairs and counts them in tile_counts, which must be 0. */
-inline kiln_status sort_lists(const kiln_exec *x, const tile_sort<uint16_t> &s, const capacity_rule &rule, uint32_t *tile_counts,
-                              kiln_error *err)
+inline kiln_status sort_lists(const kiln_exec *x, const tile_sort<uint16_t> &s,
+                              const capacity_rule &rule, uint32_t *tile_counts, kiln_error *err)
 {
     const kiln::radix_sort<uint16_t> &r = s.radix;
     const tile_input<uint16_t> written = {rule, s.tiles(), s.ids()};
     if (r.n == 0 || s.n_tiles == 0) return KILN_OK;
     KILN_TRY(count_first(x, s, rule, tile_counts, err));
-    constexpr kiln::radix_rank MASKS = kiln::radix_rank::MASKS; /* neighbouring pairs are of different tiles */
+    /* neighbouring pairs are of different tiles */
+    constexpr kiln::radix_rank MASKS = kiln::radix_rank::MASKS;
     if (r.plan.passes == 1) {
-        CUDA_RUN(kiln::run_radix_pass<MASKS>(r, written, ids_output{s.shape, r.values[0]}, 0, x->stream));
+        CUDA_RUN(kiln::run_radix_pass<MASKS>(r, written, ids_output{s.shape, r.values[0]}, 0,
+                                             x->stream));
         return KILN_OK;
     }
-    CUDA_RUN(kiln::run_radix_pass<MASKS>(r, written, word_output{s.shape, r.values[0]}, 0, x->stream));
     CUDA_RUN(
-        kiln::run_radix_pass<MASKS>(r, word_input{rule, s.shape, r.values[0]}, ids_output{s.shape, r.values[1]}, 1, x->stream));
+        kiln::run_radix_pass<MASKS>(r, written, word_output{s.shape, r.values[0]}, 0, x->stream));
+    CUDA_RUN(kiln::run_radix_pass<MASKS>(r, word_input{rule, s.shape, r.values[0]},
+                                         ids_output{s.shape, r.values[1]}, 1, x->stream));
     return KILN_OK;
 }
 
-inline kiln_status sort_lists(const kiln_exec *x, const tile_sort<uint32_t> &s, const capacity_rule &rule, uint32_t *tile_counts,
-                              kiln_error *err)
+inline kiln_status sort_lists(const kiln_exec *x, const tile_sort<uint32_t> &s,
+                              const capacity_rule &rule, uint32_t *tile_counts, kiln_error *err)
 {
     unsigned at;
-    CUDA_RUN(kiln::run_radix(s.radix, tile_input<uint32_t>{rule, s.tiles(), s.ids()}, x->stream, &at));
-    LAUNCH_EARLY(count_by_tile<uint32_t>, kiln::blocks_for(s.radix.n, TILE_BLOCK * sizeof(uint4) / sizeof(uint32_t)), TILE_BLOCK,
-                 s.radix.keys[at], rule, tile_counts);
+    CUDA_RUN(
+        kiln::run_radix(s.radix, tile_input<uint32_t>{rule, s.tiles(), s.ids()}, x->stream, &at));
+    LAUNCH_EARLY(count_by_tile<uint32_t>,
+                 kiln::blocks_for(s.radix.n, TILE_BLOCK * sizeof(uint4) / sizeof(uint32_t)),
+                 TILE_BLOCK, s.radix.keys[at], rule, tile_counts);
     return KILN_OK;
 }
 } // namespace

@@ -32,12 +32,15 @@ constexpr uint64_t NO_PLACE = UINT64_MAX;
 struct wide_run {
     uint32_t id;
     int32_t row, first, end;
-    uint64_t place; /* each row has one, for its last run or none; NO_PLACE: of another run, or the lane has no row */
+    /* each row has one, for its last run or none; NO_PLACE: of another run, or the lane has no
+     * row */
+    uint64_t place;
 
     __device__ uint32_t n() const { return end > first ? static_cast<uint32_t>(end - first) : 0; }
     __device__ uint32_t tile(const job &j) const
     {
-        return (static_cast<uint32_t>(row) - j.row0) * kiln_view_tiles_x(&j.view) + static_cast<uint32_t>(first);
+        return (static_cast<uint32_t>(row) - j.row0) * kiln_view_tiles_x(&j.view) +
+               static_cast<uint32_t>(first);
     }
 };
 
@@ -52,21 +55,27 @@ struct wide_row {
 /* The core; without one, nothing behind the box's last column. */
 __device__ inline wide_run core_of(const kiln_view &v, const kiln_splat2d &s, const wide_row &r)
 {
-    const int32_t first = r.column * KILN_TILE, last = min(r.end * KILN_TILE, static_cast<int32_t>(v.width)) - 1;
-    const int32_t y0 = r.row * KILN_TILE, y1 = min(y0 + KILN_TILE, static_cast<int32_t>(v.height)) - 1;
-    const int32_t py = s.y > static_cast<float>(y0) ? s.y < static_cast<float>(y1) ? static_cast<int32_t>(s.y) : y1 : y0;
+    const int32_t first = r.column * KILN_TILE,
+                  last = min(r.end * KILN_TILE, static_cast<int32_t>(v.width)) - 1;
+    const int32_t y0 = r.row * KILN_TILE,
+                  y1 = min(y0 + KILN_TILE, static_cast<int32_t>(v.height)) - 1;
+    const int32_t py = s.y > static_cast<float>(y0)
+                           ? s.y < static_cast<float>(y1) ? static_cast<int32_t>(s.y) : y1
+                           : y0;
     const float dy = kiln_power_offset(s.y, static_cast<uint32_t>(py));
-    const kiln_row_span span = kiln_row_reach(s.x, kiln_power_half(s.conic[0]), kiln_power_slope(s.conic[1], dy),
-                                              kiln_power_base(kiln_power_half(s.conic[2]), dy), s.power_min, first, last);
+    const kiln_row_span span =
+        kiln_row_reach(s.x, kiln_power_half(s.conic[0]), kiln_power_slope(s.conic[1], dy),
+                       kiln_power_base(kiln_power_half(s.conic[2]), dy), s.power_min, first, last);
     if (span.sure_first > span.sure_last) return {r.id, r.row, r.end, r.end, r.place};
     return {r.id, r.row, span.sure_first / KILN_TILE, span.sure_last / KILN_TILE + 1, r.place};
 }
 
-/* Asks from the core's ends, first to the left, then to the right, and adds what is reached to *run. A run that cannot be
- * continued goes to the sink. Called by a whole warp; a lane turns as soon as it can, whatever the others do. */
+/* Asks from the core's ends, first to the left, then to the right, and adds what is reached to
+ * *run. A run that cannot be continued goes to the sink. Called by a whole warp; a lane turns as
+ * soon as it can, whatever the others do. */
 template <typename Sink>
-__device__ void ask_outwards(const tile_asker &asker, const kiln_asked &g, const wide_row &r, const wide_run &core, wide_run *run,
-                             const Sink &sink)
+__device__ void ask_outwards(const tile_asker &asker, const kiln_asked &g, const wide_row &r,
+                             const wide_run &core, wide_run *run, const Sink &sink)
 {
     const auto whose = [&](int lane) {
         return kiln_asked{__shfl_sync(ALL, g.x, lane),
@@ -90,7 +99,8 @@ __device__ void ask_outwards(const tile_asker &asker, const kiln_asked &g, const
         bool missed;
         const bool reached = asker.ask(asks, g, at, r.row, whose, &missed) >> lane_index() & 1;
         const bool apart = reached && run->n() > 0 && at != run->first - 1 && at != run->end;
-        if (__any_sync(ALL, apart)) sink(wide_run{r.id, r.row, apart ? run->first : 0, apart ? run->end : 0, NO_PLACE});
+        if (__any_sync(ALL, apart))
+            sink(wide_run{r.id, r.row, apart ? run->first : 0, apart ? run->end : 0, NO_PLACE});
         if (reached && (apart || run->n() == 0)) run->first = run->end = at;
         if (reached && at < run->first) run->first = at;
         if (reached && at >= run->end) run->end = at + 1;
@@ -101,7 +111,9 @@ __device__ void ask_outwards(const tile_asker &asker, const kiln_asked &g, const
 /* Narrows a row without a core. */
 __device__ inline void narrow(const tile_asker &asker, const kiln_asked &g, wide_row *r)
 {
-    const auto missed = [&](int32_t column, int32_t end) { return asker.answer(g, column, end, r->row) == KILN_TILE_MISSED; };
+    const auto missed = [&](int32_t column, int32_t end) {
+        return asker.answer(g, column, end, r->row) == KILN_TILE_MISSED;
+    };
     if (missed(r->column, r->end)) r->end = r->column;
     while (r->end - r->column > 1) {
         const int32_t middle = r->column + (r->end - r->column) / 2;
@@ -130,10 +142,11 @@ template <typename Sink> __device__ void ask_rows(const job &j, wide_row r, cons
     sink(run);
 }
 
-/* Called by all blocks of the grid: finds the runs of every wide Gaussian and passes them to sink(run), one for each lane, called
- * by a whole warp; some have no tiles. A block takes up to 32 Gaussians at a time. Each of its warps looks up all of them, one for
- * each lane, and the warps take turns with 32 of their rows. places(rows), called by the whole block, returns the place of the
- * first of so many rows. */
+/* Called by all blocks of the grid: finds the runs of every wide Gaussian and passes them to
+ * sink(run), one for each lane, called by a whole warp; some have no tiles. A block takes up to 32
+ * Gaussians at a time. Each of its warps looks up all of them, one for each lane, and the warps
+ * take turns with 32 of their rows. places(rows), called by the whole block, returns the place of
+ * the first of so many rows. */
 template <typename Found, typename Places, typename Sink>
 __device__ void for_wide(const job &j, const Found &f, const Places &places, const Sink &sink)
 {
@@ -147,19 +160,27 @@ __device__ void for_wide(const job &j, const Found &f, const Places &places, con
         if (mine < n) id = has_list ? f.listed[mine] : static_cast<uint32_t>(mine);
         if (mine < n && (has_list || f.records[id].is_listed())) {
             const kiln_splat2d s = load_splat(&j.splats[id]);
-            if (kiln_find_box(&s, &j.view, j.row0, j.row1, &box) != KILN_BOX_PROVEN) box = {}; /* without the list: odd ones */
+            /* without the list: odd ones */
+            if (kiln_find_box(&s, &j.view, j.row0, j.row1, &box) != KILN_BOX_PROVEN) box = {};
         }
         const uint32_t before = sum_below(static_cast<uint32_t>(box.h), &total);
         const uint64_t place = places(total);
         for (uint32_t at = warp * WARP; at < total; at += warps * WARP) {
             const uint32_t k = at + lane_index();
-            int lane = 0; /* whose row k is: the last lane with `before` up to k; lanes without rows may be anywhere */
+            /* whose row k is: the last lane with `before` up to k; lanes without rows may be
+             * anywhere */
+            int lane = 0;
             for (int step = WARP / 2; step > 0; step /= 2)
                 if (__shfl_sync(ALL, before, lane + step) <= k) lane += step;
-            const int32_t column = __shfl_sync(ALL, box.column, lane), w = __shfl_sync(ALL, box.w, lane);
-            const int32_t row = __shfl_sync(ALL, box.row, lane) + static_cast<int32_t>(k - __shfl_sync(ALL, before, lane));
+            const int32_t column = __shfl_sync(ALL, box.column, lane),
+                          w = __shfl_sync(ALL, box.w, lane);
+            const int32_t row = __shfl_sync(ALL, box.row, lane) +
+                                static_cast<int32_t>(k - __shfl_sync(ALL, before, lane));
             const bool is_one = k < total;
-            ask_rows(j, {__shfl_sync(ALL, id, lane), row, column, column + w, is_one ? place + k : NO_PLACE, is_one}, sink);
+            ask_rows(j,
+                     {__shfl_sync(ALL, id, lane), row, column, column + w,
+                      is_one ? place + k : NO_PLACE, is_one},
+                     sink);
         }
     }
 }

@@ -1,6 +1,7 @@
-/* tile_write_cuda -- writes what tile_find_cuda.cuh has found as (tile, Gaussian) pairs, Gaussian by Gaussian. Masks come from the
- * records; wide and odd Gaussians are asked again unless their runs were kept. The pairs of one wide or odd Gaussian are written
- * in random order, which does not show: no two are of the same tile, and the pairs are then sorted by tile.
+/* tile_write_cuda -- writes what tile_find_cuda.cuh has found as (tile, Gaussian) pairs, Gaussian
+ * by Gaussian. Masks come from the records; wide and odd Gaussians are asked again unless their
+ * runs were kept. The pairs of one wide or odd Gaussian are written in random order, which does not
+ * show: no two are of the same tile, and the pairs are then sorted by tile.
  */
 #ifndef KILN_KERNELS_TILE_WRITE_CUDA_CUH
 #define KILN_KERNELS_TILE_WRITE_CUDA_CUH
@@ -13,7 +14,7 @@
 namespace
 {
 
-/* ---- masks --------------------------------------------------------------------------------------------------------- */
+/* ---- masks ----------------------------------------------------------------------------------- */
 /* Where pairs are written. */
 template <typename Tile> struct pairs_out {
     Tile *tiles;
@@ -22,8 +23,8 @@ template <typename Tile> struct pairs_out {
     capacity_rule rule;
 };
 
-/* A Gaussian whose pairs are written: the tile at its box's corner, step_of() and mask, or the first tile of a run. Aligned, so
- * that one load fetches it. */
+/* A Gaussian whose pairs are written: the tile at its box's corner, step_of() and mask, or the
+ * first tile of a run. Aligned, so that one load fetches it. */
 struct alignas(16) written_box {
     uint32_t id, tile, step, mask;
 };
@@ -35,12 +36,14 @@ struct writing {
     uint32_t firsts[WARP];
 };
 
-/* Places among the pairs of a group: 256 Gaussians have 2^24 pairs at most where tiles are of 16 bits. */
+/* Places among the pairs of a group: 256 Gaussians have 2^24 pairs at most where tiles are of 16
+ * bits. */
 template <typename Tile>
-using place_in_group = typename std::conditional<sizeof(Tile) == sizeof(uint16_t), uint32_t, uint64_t>::type;
+using place_in_group =
+    typename std::conditional<sizeof(Tile) == sizeof(uint16_t), uint32_t, uint64_t>::type;
 
-/* Returns the sum over the threads of the group before this one. Called by a whole block; sums are those of the warps, and may be
- * used again after a barrier. */
+/* Returns the sum over the threads of the group before this one. Called by a whole block; sums are
+ * those of the warps, and may be used again after a barrier. */
 template <typename T> __device__ T sum_in_group(T v, T (&sums)[GROUP / WARP])
 {
     T total;
@@ -52,10 +55,11 @@ template <typename T> __device__ T sum_in_group(T v, T (&sums)[GROUP / WARP])
     return before;
 }
 
-/* place: of the lane's first pair, from first() on, which is called by the whole warp when all else is prepared. */
+/* place: of the lane's first pair, from first() on, which is called by the whole warp when all else
+ * is prepared. */
 template <typename Tile, typename First>
-__device__ void write_masks_of_warp(writing &scratch, const record &r, uint32_t id, uint64_t place, const First &first,
-                                    const pairs_out<Tile> &out)
+__device__ void write_masks_of_warp(writing &scratch, const record &r, uint32_t id, uint64_t place,
+                                    const First &first, const pairs_out<Tile> &out)
 {
     const uint32_t mask = r.mask();
     question_row row(scratch.firsts, static_cast<uint32_t>(32 - __clz(static_cast<int>(mask))));
@@ -72,16 +76,19 @@ __device__ void write_masks_of_warp(writing &scratch, const record &r, uint32_t 
         if (!asks || !(b.mask >> k & 1)) continue;
         const uint32_t down = k * (b.step & 0xffff) >> 12;
         const uint64_t to = begin + scratch.places[slot] + __popc(b.mask & ((1u << k) - 1));
-        if (to >= out.rule.capacity) continue; /* then nothing will be listed, but this kernel may not know yet */
+        /* then nothing will be listed, but this kernel may not know yet */
+        if (to >= out.rule.capacity) continue;
         out.tiles[to] = static_cast<Tile>(b.tile + down * out.tiles_x + k - down * (b.step >> 16));
         out.ids[to] = b.id;
     }
     __syncwarp();
 }
 
-/* Writes the pairs of all masks. f.group_pairs says where each group's pairs begin; its last element is the total. The record of a
- * listed Gaussian gets the place of its pairs. */
-template <typename Tile> __global__ void __launch_bounds__(GROUP) write_masks(const job j, const found f, pairs_out<Tile> out)
+/* Writes the pairs of all masks. f.group_pairs says where each group's pairs begin; its last
+ * element is the total. The record of a listed Gaussian gets the place of its pairs. */
+template <typename Tile>
+__global__ void __launch_bounds__(GROUP)
+    write_masks(const job j, const found f, pairs_out<Tile> out)
 {
     __shared__ writing warp_scratch[GROUP / WARP];
     __shared__ place_in_group<Tile> sums[GROUP / WARP];
@@ -91,7 +98,8 @@ template <typename Tile> __global__ void __launch_bounds__(GROUP) write_masks(co
         const uint64_t i = group * GROUP + threadIdx.x;
         const uint32_t id = static_cast<uint32_t>(i);
         const record r = i < n ? f.records[i] : record{};
-        const uint64_t place = f.group_pairs[group] + sum_in_group(static_cast<place_in_group<Tile>>(r.pairs()), sums);
+        const uint64_t place =
+            f.group_pairs[group] + sum_in_group(static_cast<place_in_group<Tile>>(r.pairs()), sums);
         if (r.is_listed()) f.records[i] = record::of_listed(place);
         write_masks_of_warp(
             warp_scratch[threadIdx.x / WARP], r, id, place, [] { return uint64_t(0); }, out);
@@ -99,9 +107,11 @@ template <typename Tile> __global__ void __launch_bounds__(GROUP) write_masks(co
     }
 }
 
-/* Writes a run of each lane: n tiles from `tile` on. Called by a whole warp, which writes the tiles of all runs in one sequence. */
+/* Writes a run of each lane: n tiles from `tile` on. Called by a whole warp, which writes the tiles
+ * of all runs in one sequence. */
 template <typename Tile>
-__device__ void write_runs(writing &scratch, const found &f, uint32_t id, uint32_t tile, uint32_t n, const pairs_out<Tile> &out)
+__device__ void write_runs(writing &scratch, const found &f, uint32_t id, uint32_t tile, uint32_t n,
+                           const pairs_out<Tile> &out)
 {
     const uint64_t place = n > 0 ? add_to_listed(&f.records[id], n) : 0;
     question_row row(scratch.firsts, n);
@@ -121,7 +131,8 @@ __device__ void write_runs(writing &scratch, const found &f, uint32_t id, uint32
 }
 
 /* Writes the runs that were kept. */
-template <typename Tile> __device__ void write_kept(writing &scratch, const found &f, const pairs_out<Tile> &out)
+template <typename Tile>
+__device__ void write_kept(writing &scratch, const found &f, const pairs_out<Tile> &out)
 {
     const uint64_t n = *f.n_kept;
     for (uint64_t at = kiln::thread_index() / WARP * WARP; at < n; at += kiln::thread_count()) {
@@ -130,10 +141,12 @@ template <typename Tile> __device__ void write_kept(writing &scratch, const foun
     }
 }
 
-constexpr int REST_AT_ONCE = 4; /* blocks of a multiprocessor that write listed Gaussians: 64 registers a thread */
+/* blocks of a multiprocessor that write listed Gaussians: 64 registers a thread */
+constexpr int REST_AT_ONCE = 4;
 
 /* Writes the pairs of listed Gaussians. Called by the whole grid after all masks are written. */
-template <typename Tile> __device__ void write_listed(const job &j, const found &f, const pairs_out<Tile> &out)
+template <typename Tile>
+__device__ void write_listed(const job &j, const found &f, const pairs_out<Tile> &out)
 {
     __shared__ writing warp_scratch[GROUP / WARP];
     writing &scratch = warp_scratch[threadIdx.x / WARP];
@@ -158,7 +171,8 @@ template <typename Tile> __device__ void write_listed(const job &j, const found 
 }
 
 template <typename Tile>
-__global__ void __launch_bounds__(GROUP, REST_AT_ONCE) write_rest(const job j, const found f, pairs_out<Tile> out)
+__global__ void __launch_bounds__(GROUP, REST_AT_ONCE)
+    write_rest(const job j, const found f, pairs_out<Tile> out)
 {
     kiln::launch_before_is_done();
     if (out.rule.holds()) write_listed(j, f, out);

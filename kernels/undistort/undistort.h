@@ -1,10 +1,12 @@
-/* undistort -- warps a photo of a lens to what a pinhole would have shown, and says which pixels it knows.
+/* undistort -- warps a photo of a lens to what a pinhole would have shown, and says which pixels it
+ * knows.
  *
  *   photo       f32 in   [lens.height][lens.width][channels], channels 1 to 4
- *   photo_mask  u8  in   [lens.height][lens.width], 0 where the photo does not count; NULL: all of it counts
+ *   photo_mask  u8  in   [lens.height][lens.width], 0 where the photo does not count; NULL: all of
+ *                        it counts
  *   out         f32 out  [target.height][target.width][channels]; 0 where the photo shows nothing
- *   mask        u8  out  [target.height][target.width]: 1 where all samples lie in the photo, count in photo_mask and are within
- *                        lens.limit, else 0
+ *   mask        u8  out  [target.height][target.width]: 1 where all samples lie in the photo, count
+ *                        in photo_mask and are within lens.limit, else 0
  *
  * KILN_UNDISTORT_BILINEAR is what COLMAP's image_undistorter does: if the target has another size
  * than the photo, the warp is made in the photo's size and then scaled, one axis after the other.
@@ -43,8 +45,8 @@ typedef struct {
     uint8_t *mask;
 } kiln_undistort_args;
 
-typedef kiln_status kiln_undistort_fn(const kiln_exec *x, const kiln_undistort_args *a, void *work, size_t *work_bytes,
-                                      kiln_error *err);
+typedef kiln_status kiln_undistort_fn(const kiln_exec *x, const kiln_undistort_args *a, void *work,
+                                      size_t *work_bytes, kiln_error *err);
 
 /* Checks sizes, channels and filter for both siblings. */
 kiln_status kiln_undistort_check(const kiln_undistort_args *a, kiln_error *err) KILN_MUST_CHECK;

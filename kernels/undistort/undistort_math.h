@@ -1,6 +1,8 @@
-/* undistort_math -- one pixel of the warp, and one of a scaling along an axis; shared by both siblings.
+/* undistort_math -- one pixel of the warp, and one of a scaling along an axis; shared by both
+ * siblings.
  *
- * A picture between the steps is a kiln_undistort_plane: values and a mask. Sums are double, taken in one order.
+ * A picture between the steps is a kiln_undistort_plane: values and a mask. Sums are double, taken
+ * in one order.
  */
 #ifndef KILN_KERNELS_UNDISTORT_MATH_H
 #define KILN_KERNELS_UNDISTORT_MATH_H
@@ -17,7 +19,8 @@ typedef struct {
     uint8_t *mask; /* [height][width] */
 } kiln_undistort_plane;
 
-/* The steps: the warp into planes[0], then scalings, each into the next; the last plane is the output. */
+/* The steps: the warp into planes[0], then scalings, each into the next; the last plane is the
+ * output. */
 typedef struct {
     kiln_pinhole pinhole; /* of the warp */
     unsigned n;           /* planes, 1 to 3 */
@@ -26,7 +29,8 @@ typedef struct {
 } kiln_undistort_plan;
 
 /* Lays out planes between the photo and the output in *c, the work space. */
-static inline kiln_undistort_plan kiln_undistort_plan_of(const kiln_undistort_args *a, kiln_carve *c)
+static inline kiln_undistort_plan kiln_undistort_plan_of(const kiln_undistort_args *a,
+                                                         kiln_carve *c)
 {
     const uint32_t width = a->lens.width, height = a->lens.height;
     const int wider = a->target.width != width, higher = a->target.height != height;
@@ -35,7 +39,8 @@ static inline kiln_undistort_plan kiln_undistort_plan_of(const kiln_undistort_ar
     p.n = 1;
     p.vertical_first = 0;
     if (a->filter == KILN_UNDISTORT_BILINEAR && (wider || higher)) {
-        const double sx = (double)width / (double)a->target.width, sy = (double)height / (double)a->target.height;
+        const double sx = (double)width / (double)a->target.width,
+                     sy = (double)height / (double)a->target.height;
         p.pinhole.fx = sx * a->target.fx;
         p.pinhole.fy = sy * a->target.fy;
         p.pinhole.cx = sx * a->target.cx;
@@ -44,7 +49,8 @@ static inline kiln_undistort_plan kiln_undistort_plan_of(const kiln_undistort_ar
         p.pinhole.height = height;
         p.n = 1u + (unsigned)wider + (unsigned)higher;
         /* the order in which FreeImage takes them: the one with fewer products */
-        p.vertical_first = wider && higher && (uint64_t)a->target.width * height > (uint64_t)a->target.height * width;
+        p.vertical_first = wider && higher &&
+                           (uint64_t)a->target.width * height > (uint64_t)a->target.height * width;
         p.planes[0].width = width;
         p.planes[0].height = height;
         p.planes[1].width = p.vertical_first ? width : a->target.width;
@@ -113,23 +119,30 @@ static inline KILN_HD kiln_undistort_taps kiln_undistort_taps_at(uint32_t filter
     return t;
 }
 
-/* The photo at a position. Returns whether all samples lie in it and count; value is 0 where they do not all lie in it. */
-static inline KILN_HD uint8_t kiln_undistort_sample(const kiln_undistort_args *a, const double pixel[2],
+/* The photo at a position. Returns whether all samples lie in it and count; value is 0 where they
+ * do not all lie in it. */
+static inline KILN_HD uint8_t kiln_undistort_sample(const kiln_undistort_args *a,
+                                                    const double pixel[2],
                                                     double value[KILN_UNDISTORT_CHANNELS])
 {
     const int64_t width = a->lens.width, height = a->lens.height;
-    const double x = pixel[0] - 0.5, up = (double)(height - 1) - (pixel[1] - 0.5); /* from the last row, as COLMAP counts */
+    /* from the last row, as COLMAP counts */
+    const double x = pixel[0] - 0.5, up = (double)(height - 1) - (pixel[1] - 0.5);
     uint8_t counts = 1;
     if (!(x >= 0.0 && up >= 0.0 && x < (double)width && up < (double)height)) return 0;
-    const kiln_undistort_taps across = kiln_undistort_taps_at(a->filter, x), along = kiln_undistort_taps_at(a->filter, up);
-    if (across.first < 0 || along.first < 0 || across.first + across.n > width || along.first + along.n > height) return 0;
+    const kiln_undistort_taps across = kiln_undistort_taps_at(a->filter, x),
+                              along = kiln_undistort_taps_at(a->filter, up);
+    if (across.first < 0 || along.first < 0 || across.first + across.n > width ||
+        along.first + along.n > height)
+        return 0;
     for (int j = 0; j < along.n; j++) {
         const uint64_t row = (uint64_t)(height - 1 - along.first - j) * (uint64_t)width;
         double sum[KILN_UNDISTORT_CHANNELS] = {0.0, 0.0, 0.0, 0.0};
         for (int i = 0; i < across.n; i++) {
             const uint64_t at = row + (uint64_t)(across.first + i);
             if (a->photo_mask && a->photo_mask[at] == 0) counts = 0;
-            for (uint32_t c = 0; c < a->channels; c++) sum[c] += across.weight[i] * (double)a->photo[at * a->channels + c];
+            for (uint32_t c = 0; c < a->channels; c++)
+                sum[c] += across.weight[i] * (double)a->photo[at * a->channels + c];
         }
         for (uint32_t c = 0; c < a->channels; c++) value[c] += along.weight[j] * sum[c];
     }
@@ -137,43 +150,56 @@ static inline KILN_HD uint8_t kiln_undistort_sample(const kiln_undistort_args *a
 }
 
 /* Pixel (x, y) of the warp. */
-static inline KILN_HD void kiln_undistort_warp(const kiln_undistort_args *a, const kiln_pinhole *pinhole,
-                                               const kiln_undistort_plane *to, uint32_t x, uint32_t y)
+static inline KILN_HD void kiln_undistort_warp(const kiln_undistort_args *a,
+                                               const kiln_pinhole *pinhole,
+                                               const kiln_undistort_plane *to, uint32_t x,
+                                               uint32_t y)
 {
     const uint64_t at = (uint64_t)y * to->width + x;
-    const double ray_x = ((double)x + 0.5 - pinhole->cx) / pinhole->fx, ray_y = ((double)y + 0.5 - pinhole->cy) / pinhole->fy;
+    const double ray_x = ((double)x + 0.5 - pinhole->cx) / pinhole->fx,
+                 ray_y = ((double)y + 0.5 - pinhole->cy) / pinhole->fy;
     double pixel[2], j[4], value[KILN_UNDISTORT_CHANNELS] = {0.0, 0.0, 0.0, 0.0};
     uint8_t known = 0;
-    if (kiln_lens_bend(&a->lens, ray_x, ray_y, pixel, j)) known = kiln_undistort_sample(a, pixel, value);
+    if (kiln_lens_bend(&a->lens, ray_x, ray_y, pixel, j))
+        known = kiln_undistort_sample(a, pixel, value);
     if (ray_x * ray_x + ray_y * ray_y > a->lens.limit * a->lens.limit) known = 0;
-    for (uint32_t c = 0; c < a->channels; c++) to->values[at * a->channels + c] = kiln_undistort_level(value[c], a->levels);
+    for (uint32_t c = 0; c < a->channels; c++)
+        to->values[at * a->channels + c] = kiln_undistort_level(value[c], a->levels);
     to->mask[at] = known;
 }
 
-/* Pixel (x, y) of a scaling along one axis, as FreeImage_Rescale does with its bilinear filter: a triangle whose half width is a
- * pixel of the smaller picture. */
-static inline KILN_HD void kiln_undistort_scale(const kiln_undistort_args *a, const kiln_undistort_plane *from,
-                                                const kiln_undistort_plane *to, int along_y, uint32_t x, uint32_t y)
+/* Pixel (x, y) of a scaling along one axis, as FreeImage_Rescale does with its bilinear filter: a
+ * triangle whose half width is a pixel of the smaller picture. */
+static inline KILN_HD void kiln_undistort_scale(const kiln_undistort_args *a,
+                                                const kiln_undistort_plane *from,
+                                                const kiln_undistort_plane *to, int along_y,
+                                                uint32_t x, uint32_t y)
 {
-    const uint32_t n_from = along_y ? from->height : from->width, n_to = along_y ? to->height : to->width, i = along_y ? y : x;
-    const double scale = (double)n_to / (double)n_from, narrow = scale < 1.0 ? scale : 1.0, reach = 1.0 / narrow;
+    const uint32_t n_from = along_y ? from->height : from->width,
+                   n_to = along_y ? to->height : to->width, i = along_y ? y : x;
+    const double scale = (double)n_to / (double)n_from, narrow = scale < 1.0 ? scale : 1.0,
+                 reach = 1.0 / narrow;
     const double centre = (double)i / scale + 0.5 / scale;
     const double low = centre - reach + 0.5, high = centre + reach + 0.5;
-    const int64_t first = low > 0.0 ? (int64_t)low : 0, end = high < (double)n_from ? (int64_t)high : (int64_t)n_from;
+    const int64_t first = low > 0.0 ? (int64_t)low : 0,
+                  end = high < (double)n_from ? (int64_t)high : (int64_t)n_from;
     double total = 0.0, value[KILN_UNDISTORT_CHANNELS] = {0.0, 0.0, 0.0, 0.0};
     uint8_t known = 1;
     for (int64_t k = first; k < end; k++) {
         const double off = narrow * ((double)k + 0.5 - centre), size = off < 0.0 ? -off : off;
         const double weight = size < 1.0 ? 1.0 - size : 0.0;
-        const uint64_t at = along_y ? (uint64_t)k * from->width + x : (uint64_t)y * from->width + (uint64_t)k;
+        const uint64_t at =
+            along_y ? (uint64_t)k * from->width + x : (uint64_t)y * from->width + (uint64_t)k;
         if (!(weight > 0.0)) continue;
         total += weight;
         if (from->mask[at] == 0) known = 0;
-        for (uint32_t c = 0; c < a->channels; c++) value[c] += weight * (double)from->values[at * a->channels + c];
+        for (uint32_t c = 0; c < a->channels; c++)
+            value[c] += weight * (double)from->values[at * a->channels + c];
     }
     const uint64_t at = (uint64_t)y * to->width + x;
     for (uint32_t c = 0; c < a->channels; c++)
-        to->values[at * a->channels + c] = kiln_undistort_level(total > 0.0 ? value[c] / total : 0.0, a->levels);
+        to->values[at * a->channels + c] =
+            kiln_undistort_level(total > 0.0 ? value[c] / total : 0.0, a->levels);
     to->mask[at] = known;
 }
 

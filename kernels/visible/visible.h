@@ -1,13 +1,18 @@
-/* visible -- collects the visible Gaussians of many chunks into one array on the device and sorts them, so that they never come to
- * host memory. kernels/draw uses these operations with project and depth_order.
+/* visible -- collects the visible Gaussians of many chunks into one array on the device and sorts
+ * them, so that they never come to host memory. kernels/draw uses these operations with project and
+ * depth_order.
  *
  * visible_gather   appends the visible Gaussians of one chunk to those of the chunks before:
- *   splats [n], n_visible [1]      in     as project left them; the first *n_visible of splats are used
+ *   splats [n], n_visible [1]      in     as project left them; the first *n_visible of splats are
+ *                                         used
  *   source_rows [n] u32            in     of the chunk, indexed by the splat's row
- *   total [1] u64                  inout  visible Gaussians so far. Goes on counting beyond `capacity`; nothing is written there
- *   all, depths, rows, chunks      inout  [capacity] each, appended from *total on. rows are source rows, chunks hold `chunk`;
- *                                         depths and rows are what depth_order needs
- * visible_window   keeps those visible Gaussians of a chunk that belong to a slab of depth, in their order:
+ *   total [1] u64                  inout  visible Gaussians so far. Goes on counting beyond
+ *                                         `capacity`; nothing is written there
+ *   all, depths, rows, chunks      inout  [capacity] each, appended from *total on. rows are source
+ *                                         rows, chunks hold `chunk`; depths and rows are what
+ *                                         depth_order needs
+ * visible_window   keeps those visible Gaussians of a chunk that belong to a slab of depth, in
+ *                  their order:
  *   splats, n_visible, source_rows in     as above
  *   window                         in     host memory, except its array `live`
  *   kept [n], n_kept [1]           out    as splats and n_visible, for visible_gather
@@ -17,8 +22,9 @@
  *   ordered, ordered_chunks [n]    out    ordered_chunks is NULL if chunks is
  *   ordered_rows [n] u32           out    the row of each splat in its chunk, once more
  *
- * The operations only move data, so both siblings give the same bits. Splats are 16-byte aligned. Pointers, work, threads: as in
- * knn.h; only visible_window needs work space. Errors: KILN_E_CAP, KILN_E_DEVICE as in knn.h.
+ * The operations only move data, so both siblings give the same bits. Splats are 16-byte aligned.
+ * Pointers, work, threads: as in knn.h; only visible_window needs work space. Errors: KILN_E_CAP,
+ * KILN_E_DEVICE as in knn.h.
  */
 #ifndef KILN_KERNELS_VISIBLE_H
 #define KILN_KERNELS_VISIBLE_H
@@ -28,12 +34,14 @@
 
 KILN_C_BEGIN
 
-/* Selects the Gaussians of a slab (kernels/draw): those whose sort key (depth_order_math.h) is in [from, to) and whose box has at
- * least one live tile. A tile is live while one of its pixels is not finished. */
+/* Selects the Gaussians of a slab (kernels/draw): those whose sort key (depth_order_math.h) is in
+ * [from, to) and whose box has at least one live tile. A tile is live while one of its pixels is
+ * not finished. */
 typedef struct {
     uint64_t from, to;
     uint32_t tiles_x, tiles_y;
-    const uint32_t *live; /* [tiles_y + 1][tiles_x + 1] summed-area table: live tiles above and to the left */
+    /* [tiles_y + 1][tiles_x + 1] summed-area table: live tiles above and to the left */
+    const uint32_t *live;
 } kiln_visible_window;
 
 typedef struct {
@@ -67,12 +75,12 @@ typedef struct {
     uint32_t *ordered_chunks, *ordered_rows;
 } kiln_visible_order_args;
 
-typedef kiln_status kiln_visible_gather_fn(const kiln_exec *x, const kiln_visible_gather_args *a, void *work, size_t *work_bytes,
-                                           kiln_error *err);
-typedef kiln_status kiln_visible_window_fn(const kiln_exec *x, const kiln_visible_window_args *a, void *work, size_t *work_bytes,
-                                           kiln_error *err);
-typedef kiln_status kiln_visible_order_fn(const kiln_exec *x, const kiln_visible_order_args *a, void *work, size_t *work_bytes,
-                                          kiln_error *err);
+typedef kiln_status kiln_visible_gather_fn(const kiln_exec *x, const kiln_visible_gather_args *a,
+                                           void *work, size_t *work_bytes, kiln_error *err);
+typedef kiln_status kiln_visible_window_fn(const kiln_exec *x, const kiln_visible_window_args *a,
+                                           void *work, size_t *work_bytes, kiln_error *err);
+typedef kiln_status kiln_visible_order_fn(const kiln_exec *x, const kiln_visible_order_args *a,
+                                          void *work, size_t *work_bytes, kiln_error *err);
 
 /* The arrays that they read and write, for kernels/arrays.h. */
 #define KILN_ARRAYS_visible_gather(A) \

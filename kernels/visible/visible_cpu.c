@@ -8,8 +8,8 @@ kiln_visible_window_fn KILN_CPU(visible_window);
 kiln_visible_order_fn KILN_CPU(visible_order);
 
 /* kiln_visible_gather_cpu, kiln_visible_gather_cpu_avx2 */
-kiln_status KILN_CPU(visible_gather)(const kiln_exec *x, const kiln_visible_gather_args *a, void *work, size_t *work_bytes,
-                                     kiln_error *err)
+kiln_status KILN_CPU(visible_gather)(const kiln_exec *x, const kiln_visible_gather_args *a,
+                                     void *work, size_t *work_bytes, kiln_error *err)
 {
     (void)err;
     if (!work) {
@@ -29,10 +29,11 @@ kiln_status KILN_CPU(visible_gather)(const kiln_exec *x, const kiln_visible_gath
     return KILN_OK;
 }
 
-/* One thread keeps the order. It has one chunk at a time, and moving a splat costs little compared with projecting it. */
+/* One thread keeps the order. It has one chunk at a time, and moving a splat costs little compared
+ * with projecting it. */
 /* kiln_visible_window_cpu, kiln_visible_window_cpu_avx2 */
-kiln_status KILN_CPU(visible_window)(const kiln_exec *x, const kiln_visible_window_args *a, void *work, size_t *work_bytes,
-                                     kiln_error *err)
+kiln_status KILN_CPU(visible_window)(const kiln_exec *x, const kiln_visible_window_args *a,
+                                     void *work, size_t *work_bytes, kiln_error *err)
 {
     (void)x, (void)err;
     if (!work) {
@@ -42,14 +43,15 @@ kiln_status KILN_CPU(visible_window)(const kiln_exec *x, const kiln_visible_wind
     const uint64_t n = *a->n_visible < a->n ? *a->n_visible : a->n;
     uint64_t kept = 0;
     for (uint64_t i = 0; i < n; i++)
-        if (kiln_visible_wanted(&a->window, &a->splats[i], a->source_rows[a->splats[i].row])) a->kept[kept++] = a->splats[i];
+        if (kiln_visible_wanted(&a->window, &a->splats[i], a->source_rows[a->splats[i].row]))
+            a->kept[kept++] = a->splats[i];
     *a->n_kept = kept;
     return KILN_OK;
 }
 
 /* kiln_visible_order_cpu, kiln_visible_order_cpu_avx2 */
-kiln_status KILN_CPU(visible_order)(const kiln_exec *x, const kiln_visible_order_args *a, void *work, size_t *work_bytes,
-                                    kiln_error *err)
+kiln_status KILN_CPU(visible_order)(const kiln_exec *x, const kiln_visible_order_args *a,
+                                    void *work, size_t *work_bytes, kiln_error *err)
 {
     (void)err;
     if (!work) {

@@ -25,7 +25,8 @@ void kiln_common_folder(char *common, size_t capacity, const char *path)
     if (same > 0)
         common[same] = '\0';
     else
-        (void)snprintf(common, capacity, "/"); /* drives that share nothing: the whole path counts */
+        /* drives that share nothing: the whole path counts */
+        (void)snprintf(common, capacity, "/");
 }
 
 /* Where the part before `at`, which follows a slash, begins; `path` where there is none. */
@@ -40,14 +41,17 @@ static const char *part_before(const char *path, const char *at)
 static bool is_image_folder(const char *part)
 {
     if (strncmp(part, "images", 6) != 0) return false;
-    return part[6] == '/' || (part[6] == '_' && part[7 + strspn(part + 7, "0123456789")] == '/' && part[7] != '/');
+    return part[6] == '/' ||
+           (part[6] == '_' && part[7 + strspn(part + 7, "0123456789")] == '/' && part[7] != '/');
 }
 
 const char *kiln_path_end(const char *path, const char *common, bool with_folder)
 {
     const size_t n = strlen(common);
-    const char *end = strncmp(path, common, n) == 0 ? path + n : path, *before = part_before(path, end);
-    if (end > path && before < end && before[0] != '/' && (with_folder || is_image_folder(before))) end = before;
+    const char *end = strncmp(path, common, n) == 0 ? path + n : path,
+               *before = part_before(path, end);
+    if (end > path && before < end && before[0] != '/' && (with_folder || is_image_folder(before)))
+        end = before;
     while (*end == '/') end++;
     if (end == path && path[0] && path[1] == ':') end = path + 2 + strspn(path + 2, "/");
     return end;

@@ -29,20 +29,23 @@ size_t kiln_photo_stem(const char *path)
     return strlen(path);
 }
 
-kiln_status kiln_camera_take_name(kiln_camera_file *f, kiln_camera *c, const char *given, kiln_photo_path *p, const char *who,
-                                  kiln_error *err)
+kiln_status kiln_camera_take_name(kiln_camera_file *f, kiln_camera *c, const char *given,
+                                  kiln_photo_path *p, const char *who, kiln_error *err)
 {
     const char *why = NULL;
     while (given[0] == '.' && given[1] == '/') given += 2 + strspn(given + 2, "/");
     if (!kiln_name_is_safe(given, &why))
-        return kiln_fail(err, KILN_E_INPUT, "'%s': the photo's name of %s is refused: %s", f->path, who, why);
+        return kiln_fail(err, KILN_E_INPUT, "'%s': the photo's name of %s is refused: %s", f->path,
+                         who, why);
     p->full[0] = '\0';
     snprintf(p->path, sizeof p->path, "%s", given);
     p->after_folder = image_folder_length(f, given);
     p->stem = kiln_photo_stem(given);
     if (p->stem <= p->after_folder || given[p->stem - 1] == '/')
-        return kiln_fail(err, KILN_E_INPUT, "'%s': %s cannot be named after its photo '%.200s'", f->path, who, given);
-    snprintf(p->name, sizeof p->name, "%.*s", (int)(p->stem - p->after_folder), given + p->after_folder);
+        return kiln_fail(err, KILN_E_INPUT, "'%s': %s cannot be named after its photo '%.200s'",
+                         f->path, who, given);
+    snprintf(p->name, sizeof p->name, "%.*s", (int)(p->stem - p->after_folder),
+             given + p->after_folder);
     c->name = p->name;
     return KILN_OK;
 }

@@ -44,13 +44,18 @@ const kiln_camera_model *kiln_camera_model_by_name(const char *name)
     return NULL;
 }
 
-kiln_status kiln_camera_take_size(kiln_camera *c, double width, double height, const char *path, const char *who, kiln_error *err)
+kiln_status kiln_camera_take_size(kiln_camera *c, double width, double height, const char *path,
+                                  const char *who, kiln_error *err)
 {
     const double w = nearbyint(width), h = nearbyint(height);
-    if (!(w >= 1 && h >= 1)) return kiln_fail(err, KILN_E_INPUT, "%s of '%s' has no pixels: %.0f x %.0f", who, path, width, height);
+    if (!(w >= 1 && h >= 1))
+        return kiln_fail(err, KILN_E_INPUT, "%s of '%s' has no pixels: %.0f x %.0f", who, path,
+                         width, height);
     if (w > SIZE_MAX_PX || h > SIZE_MAX_PX)
-        return kiln_fail(err, KILN_E_INPUT, "%s of '%s' is larger than allowed: %.0f x %.0f; an axis may have at most %d", who,
-                         path, width, height, SIZE_MAX_PX);
+        return kiln_fail(
+            err, KILN_E_INPUT,
+            "%s of '%s' is larger than allowed: %.0f x %.0f; an axis may have at most %d", who,
+            path, width, height, SIZE_MAX_PX);
     c->width = (uint32_t)w;
     c->height = (uint32_t)h;
     return KILN_OK;
@@ -62,7 +67,8 @@ static void derive_pinhole(kiln_camera *c, const kiln_camera_model *m)
     c->distorted = m->bent;
     for (uint32_t i = 0; i < m->n_bending; i++)
         if (p[m->n_focal + 2 + i] != 0) c->distorted = true;
-    if (m->n_focal == 0) { /* a panorama has no focal length: drawn, it shows the 90 degrees ahead */
+    /* a panorama has no focal length: drawn, it shows the 90 degrees ahead */
+    if (m->n_focal == 0) {
         c->fx = c->fy = c->width / 2.0;
         c->cx = c->width / 2.0;
         c->cy = c->height / 2.0;
@@ -74,17 +80,20 @@ static void derive_pinhole(kiln_camera *c, const kiln_camera_model *m)
     c->cy = p[m->n_focal + 1];
 }
 
-kiln_status kiln_camera_take_lens(kiln_camera *c, const kiln_camera_model *m, const double *params, const char *path,
-                                  const char *who, kiln_error *err)
+kiln_status kiln_camera_take_lens(kiln_camera *c, const kiln_camera_model *m, const double *params,
+                                  const char *path, const char *who, kiln_error *err)
 {
     const uint32_t n_positive = m->n_focal ? m->n_focal : m->n_params;
     for (uint32_t i = 0; i < n_positive; i++)
         if (!(params[i] > 0 && isfinite(params[i])))
-            return kiln_fail(err, KILN_E_INPUT, "%s of '%s' has a focal length that is not positive: %g", who, path, params[i]);
+            return kiln_fail(err, KILN_E_INPUT,
+                             "%s of '%s' has a focal length that is not positive: %g", who, path,
+                             params[i]);
     for (uint32_t i = n_positive; i < m->n_params; i++)
         if (!isfinite(params[i]))
-            return kiln_fail(err, KILN_E_INPUT, "%s of '%s' has a parameter that is not finite: number %u of %s", who, path, i + 1,
-                             m->name);
+            return kiln_fail(err, KILN_E_INPUT,
+                             "%s of '%s' has a parameter that is not finite: number %u of %s", who,
+                             path, i + 1, m->name);
     snprintf(c->model, sizeof c->model, "%s", m->name);
     c->n_params = m->n_params;
     memset(c->params, 0, sizeof c->params);

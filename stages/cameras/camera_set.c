@@ -20,11 +20,13 @@ kiln_status kiln_camera_set_add(kiln_camera_set *set, const kiln_camera *c, kiln
     return KILN_OK;
 }
 
-kiln_status kiln_camera_set_add_source(kiln_camera_set *set, const char *path, const char *role, kiln_error *err)
+kiln_status kiln_camera_set_add_source(kiln_camera_set *set, const char *path, const char *role,
+                                       kiln_error *err)
 {
     kiln_file_info info;
     KILN_TRY(kiln_file_stat(path, &info, err));
-    KILN_TRY(kiln_grow((void **)&set->sources, set->n_sources, sizeof *set->sources, "source files", err));
+    KILN_TRY(kiln_grow((void **)&set->sources, set->n_sources, sizeof *set->sources, "source files",
+                       err));
     kiln_source_file *s = &set->sources[set->n_sources];
     *s = (kiln_source_file){.size = info.size, .mtime_ns = info.mtime_ns, .inode = info.inode};
     snprintf(s->role, sizeof s->role, "%s", role);
@@ -33,10 +35,12 @@ kiln_status kiln_camera_set_add_source(kiln_camera_set *set, const char *path, c
     return KILN_OK;
 }
 
-kiln_status kiln_camera_set_add_finding(kiln_camera_set *set, const char *path, const char *role, bool used, const char *what,
-                                        const char *why_not, kiln_error *err)
+kiln_status kiln_camera_set_add_finding(kiln_camera_set *set, const char *path, const char *role,
+                                        bool used, const char *what, const char *why_not,
+                                        kiln_error *err)
 {
-    KILN_TRY(kiln_grow((void **)&set->findings, set->n_findings, sizeof *set->findings, "findings", err));
+    KILN_TRY(kiln_grow((void **)&set->findings, set->n_findings, sizeof *set->findings, "findings",
+                       err));
     kiln_finding *f = &set->findings[set->n_findings++];
     *f = (kiln_finding){.used = used};
     snprintf(f->path, sizeof f->path, "%s", path);
@@ -90,10 +94,13 @@ kiln_status kiln_camera_set_finish(kiln_camera_set *set, kiln_error *err)
     if (set->n_cameras) qsort(set->cameras, set->n_cameras, sizeof *set->cameras, cameras_by_name);
     for (uint32_t i = 1; i < set->n_cameras; i++)
         if (strcmp(set->cameras[i - 1].name, set->cameras[i].name) == 0)
-            return kiln_fail(err, KILN_E_INPUT, "the camera name '%.300s' occurs twice; two photos need different names",
-                             set->cameras[i].name);
+            return kiln_fail(
+                err, KILN_E_INPUT,
+                "the camera name '%.300s' occurs twice; two photos need different names",
+                set->cameras[i].name);
     KILN_TRY(kiln_split_cameras(set, err));
-    if (set->n_sources) qsort(set->sources, set->n_sources, sizeof *set->sources, camera_sources_by_path);
+    if (set->n_sources)
+        qsort(set->sources, set->n_sources, sizeof *set->sources, camera_sources_by_path);
     return KILN_OK;
 }
 

@@ -1,8 +1,10 @@
-/* camera_split -- test views by --split, by what camera files say, by lists of names, by cfg_args, by the names themselves.
+/* camera_split -- test views by --split, by what camera files say, by lists of names, by cfg_args,
+ * by the names themselves.
  *
- * A list has a name on each line: of a photo, with or without its folders and extension. It fits the camera of that name and every
- * camera whose name ends with it behind a slash; a name that has more folders than the cameras fits by what follows one of its
- * slashes. Lists are large where data sets are, so names are looked up in a sorted table of all ends of the cameras' names. */
+ * A list has a name on each line: of a photo, with or without its folders and extension. It fits
+ * the camera of that name and every camera whose name ends with it behind a slash; a name that has
+ * more folders than the cameras fits by what follows one of its slashes. Lists are large where data
+ * sets are, so names are looked up in a sorted table of all ends of the cameras' names. */
 #include "stages/cameras/camera_split.h"
 
 #include "base/memory.h"
@@ -32,10 +34,12 @@ kiln_status kiln_split_parse(const char *text, kiln_split *out, kiln_error *err)
         *out = (kiln_split){.kind = KILN_SPLIT_EVERY, .every = (uint32_t)strtoul(n, NULL, 10)};
         return KILN_OK;
     }
-    return kiln_fail(err, KILN_E_USAGE, "--split takes auto, every:N with N from 1, names:FILE or all-train, not '%s'", text);
+    return kiln_fail(err, KILN_E_USAGE,
+                     "--split takes auto, every:N with N from 1, names:FILE or all-train, not '%s'",
+                     text);
 }
 
-/* ---- lists of names ------------------------------------------------------------------------------------------------------- */
+/* ---- lists of names -------------------------------------------------------------------------- */
 
 /* A camera's name, or what follows one of its slashes. */
 typedef struct {
@@ -70,18 +74,22 @@ static kiln_status name_list_init(name_list *l, const kiln_camera_set *set, kiln
     uint64_t n = 0;
     *l = (name_list){0};
     for (uint32_t i = 0; i < set->n_cameras; i++)
-        for (const char *at = set->cameras[i].name; at; n++) at = strchr(at, '/') ? strchr(at, '/') + 1 : NULL;
+        for (const char *at = set->cameras[i].name; at; n++)
+            at = strchr(at, '/') ? strchr(at, '/') + 1 : NULL;
     KILN_TRY(KILN_ALLOC(&l->ends, n, "names of cameras", err));
     KILN_TRY(KILN_ALLOC(&l->listed, set->n_cameras, "cameras", err));
     for (uint32_t i = 0; i < set->n_cameras; i++)
-        for (const char *at = set->cameras[i].name; at; at = strchr(at, '/') ? strchr(at, '/') + 1 : NULL)
+        for (const char *at = set->cameras[i].name; at;
+             at = strchr(at, '/') ? strchr(at, '/') + 1 : NULL)
             l->ends[l->n++] = (name_end){at, i};
     qsort(l->ends, l->n, sizeof *l->ends, by_end);
     return KILN_OK;
 }
 
-/* Marks the cameras that have this end; whole: only the one that is called so. Returns whether there is one. */
-static bool mark_named_cameras(name_list *l, const kiln_camera_set *set, const char *name, bool whole)
+/* Marks the cameras that have this end; whole: only the one that is called so. Returns whether
+ * there is one. */
+static bool mark_named_cameras(name_list *l, const kiln_camera_set *set, const char *name,
+                               bool whole)
 {
     uint64_t lo = 0, hi = l->n;
     bool found = false;
@@ -103,7 +111,8 @@ static bool mark_named_cameras(name_list *l, const kiln_camera_set *set, const c
 static void take_name(name_list *l, const kiln_camera_set *set, const char *line, size_t size)
 {
     char name[1100];
-    while (size && (line[size - 1] == ' ' || line[size - 1] == '\t' || line[size - 1] == '\r')) size--;
+    while (size && (line[size - 1] == ' ' || line[size - 1] == '\t' || line[size - 1] == '\r'))
+        size--;
     while (size && (*line == ' ' || *line == '\t')) line++, size--;
     if (size == 0 || *line == '#') return;
     l->names++;
@@ -113,14 +122,18 @@ static void take_name(name_list *l, const kiln_camera_set *set, const char *line
         if (*s == '\\') *s = '/';
     while (given[0] == '.' && given[1] == '/') given += 2 + strspn(given + 2, "/");
     name[kiln_photo_stem(given) + (size_t)(given - name)] = '\0';
-    /* the whole name before any end of a longer one: a list that names each camera fully means those alone */
-    bool found = mark_named_cameras(l, set, given, true) || mark_named_cameras(l, set, given, false);
+    /* the whole name before any end of a longer one: a list that names each camera fully means
+     * those alone */
+    bool found =
+        mark_named_cameras(l, set, given, true) || mark_named_cameras(l, set, given, false);
     for (const char *at = strchr(given, '/'); at && !found; at = strchr(at + 1, '/'))
         found = mark_named_cameras(l, set, at + 1, true);
-    if (!found && l->lost++ == 0) snprintf(l->first_lost, sizeof l->first_lost, "%.*s", size < 199 ? (int)size : 199, line);
+    if (!found && l->lost++ == 0)
+        snprintf(l->first_lost, sizeof l->first_lost, "%.*s", size < 199 ? (int)size : 199, line);
 }
 
-static kiln_status read_names(name_list *l, const kiln_camera_set *set, const char *path, kiln_error *err)
+static kiln_status read_names(name_list *l, const kiln_camera_set *set, const char *path,
+                              kiln_error *err)
 {
     unsigned char *text = NULL;
     size_t size = 0;
@@ -128,7 +141,8 @@ static kiln_status read_names(name_list *l, const kiln_camera_set *set, const ch
     const char *at = (const char *)text, *end = at + size;
     if (!kiln_utf8_valid(text, size)) {
         free(text);
-        return kiln_fail(err, KILN_E_INPUT, "'%s' is not UTF-8; a list of names has one name on each line", path);
+        return kiln_fail(err, KILN_E_INPUT,
+                         "'%s' is not UTF-8; a list of names has one name on each line", path);
     }
     if (size >= 3 && memcmp(at, "\xef\xbb\xbf", 3) == 0) at += 3; /* byte order mark */
     while (at < end) {
@@ -142,17 +156,20 @@ static kiln_status read_names(name_list *l, const kiln_camera_set *set, const ch
 }
 
 /* The cameras that are listed become `listed`, the others `others`. */
-static kiln_status use_list(kiln_camera_set *set, const name_list *l, const char *path, const char *listed, const char *others,
-                            kiln_error *err)
+static kiln_status use_list(kiln_camera_set *set, const name_list *l, const char *path,
+                            const char *listed, const char *others, kiln_error *err)
 {
     char what[160];
     for (uint32_t i = 0; i < set->n_cameras; i++)
-        snprintf(set->cameras[i].split, sizeof set->cameras[i].split, "%s", l->listed[i] ? listed : others);
+        snprintf(set->cameras[i].split, sizeof set->cameras[i].split, "%s",
+                 l->listed[i] ? listed : others);
     if (l->lost)
-        kiln_camera_set_note(set, "'%s': %llu of %llu names match no camera; the first is '%s'", path, (unsigned long long)l->lost,
-                             (unsigned long long)l->names, l->first_lost);
+        kiln_camera_set_note(set, "'%s': %llu of %llu names match no camera; the first is '%s'",
+                             path, (unsigned long long)l->lost, (unsigned long long)l->names,
+                             l->first_lost);
     snprintf(set->split_rule, sizeof set->split_rule, "names in %.100s", kiln_path_base(path));
-    snprintf(what, sizeof what, "list of %s views, %llu name%s", listed, (unsigned long long)l->names, l->names == 1 ? "" : "s");
+    snprintf(what, sizeof what, "list of %s views, %llu name%s", listed,
+             (unsigned long long)l->names, l->names == 1 ? "" : "s");
     KILN_TRY(kiln_camera_set_add_finding(set, path, "split", true, what, "", err));
     return kiln_camera_set_add_source(set, path, "split", err);
 }
@@ -164,12 +181,13 @@ static kiln_status split_by_file(kiln_camera_set *set, const char *path, kiln_er
     KILN_GO(name_list_init(&l, set, err));
     KILN_GO(read_names(&l, set, path, err));
     if (l.names == l.lost)
-        st =
-            l.names == 0
-                ? kiln_fail(err, KILN_E_INPUT, "'%s' holds no name; --split names:FILE takes one on each line", path)
-                : kiln_fail(err, KILN_E_INPUT,
-                            "none of the %llu names in '%s' belongs to a camera; the first name is '%s', the first camera '%.300s'",
-                            (unsigned long long)l.names, path, l.first_lost, set->cameras[0].name);
+        st = l.names == 0
+                 ? kiln_fail(err, KILN_E_INPUT,
+                             "'%s' holds no name; --split names:FILE takes one on each line", path)
+                 : kiln_fail(err, KILN_E_INPUT,
+                             "none of the %llu names in '%s' belongs to a camera; the first name "
+                             "is '%s', the first camera '%.300s'",
+                             (unsigned long long)l.names, path, l.first_lost, set->cameras[0].name);
     else
         st = use_list(set, &l, path, "test", "train", err);
 done:
@@ -177,7 +195,8 @@ done:
     return st;
 }
 
-/* A list that lies in the data set. It may be about something else, so that one that fits nothing or is no text is a finding. */
+/* A list that lies in the data set. It may be about something else, so that one that fits nothing
+ * or is no text is a finding. */
 static kiln_status try_list(kiln_camera_set *set, const char *name, bool *used, kiln_error *err)
 {
     char path[KILN_PATH_MAX];
@@ -187,7 +206,9 @@ static kiln_status try_list(kiln_camera_set *set, const char *name, bool *used, 
     name_list l = {0};
     KILN_TRY(kiln_path_join(path, sizeof path, set->root, name, err));
     if (!kiln_is_file(path)) return KILN_OK;
-    if (*used) return kiln_camera_set_add_finding(set, path, "split", false, "list of names", "another list takes precedence", err);
+    if (*used)
+        return kiln_camera_set_add_finding(set, path, "split", false, "list of names",
+                                           "another list takes precedence", err);
     KILN_GO(name_list_init(&l, set, err));
     const kiln_status read = read_names(&l, set, path, &why);
     if (read != KILN_OK && read != KILN_E_INPUT) {
@@ -195,7 +216,8 @@ static kiln_status try_list(kiln_camera_set *set, const char *name, bool *used, 
     } else if (read != KILN_OK) {
         st = kiln_camera_set_add_finding(set, path, "split", false, "list of names", why.msg, err);
     } else if (l.names == l.lost) {
-        st = kiln_camera_set_add_finding(set, path, "split", false, "list of names", "none of its names belongs to a camera", err);
+        st = kiln_camera_set_add_finding(set, path, "split", false, "list of names",
+                                         "none of its names belongs to a camera", err);
     } else {
         st = use_list(set, &l, path, test ? "test" : "train", test ? "train" : "test", err);
         *used = true;
@@ -205,22 +227,25 @@ done:
     return st;
 }
 
-/* ---- rules ---------------------------------------------------------------------------------------------------------------- */
+/* ---- rules ----------------------------------------------------------------------------------- */
 
 static void split_every(kiln_camera_set *set, uint32_t n)
 {
     for (uint32_t i = 0; i < set->n_cameras; i++)
-        snprintf(set->cameras[i].split, sizeof set->cameras[i].split, "%s", i % n == 0 ? "test" : "train");
+        snprintf(set->cameras[i].split, sizeof set->cameras[i].split, "%s",
+                 i % n == 0 ? "test" : "train");
 }
 
 static void split_all_train(kiln_camera_set *set)
 {
-    for (uint32_t i = 0; i < set->n_cameras; i++) snprintf(set->cameras[i].split, sizeof set->cameras[i].split, "train");
+    for (uint32_t i = 0; i < set->n_cameras; i++)
+        snprintf(set->cameras[i].split, sizeof set->cameras[i].split, "train");
 }
 
 static bool is_test_name(const char *name) { return strncmp(name, "test/", 5) == 0; }
 
-/* What camera files say; false when they say nothing. A camera of which they say nothing is a training view. */
+/* What camera files say; false when they say nothing. A camera of which they say nothing is a
+ * training view. */
 static bool split_as_said(kiln_camera_set *set)
 {
     bool said = false, test = false;
@@ -230,7 +255,8 @@ static bool split_as_said(kiln_camera_set *set)
     }
     set->split_later |= said && !test; /* once that was as good as nothing said */
     for (uint32_t i = 0; i < set->n_cameras && said; i++)
-        if (!set->cameras[i].split[0]) snprintf(set->cameras[i].split, sizeof set->cameras[i].split, "train");
+        if (!set->cameras[i].split[0])
+            snprintf(set->cameras[i].split, sizeof set->cameras[i].split, "train");
     return said;
 }
 
@@ -239,21 +265,27 @@ static bool split_by_own_names(kiln_camera_set *set)
     bool named = false;
     for (uint32_t i = 0; i < set->n_cameras; i++) named |= is_test_name(set->cameras[i].name);
     for (uint32_t i = 0; i < set->n_cameras && named; i++)
-        snprintf(set->cameras[i].split, sizeof set->cameras[i].split, "%s", is_test_name(set->cameras[i].name) ? "test" : "train");
+        snprintf(set->cameras[i].split, sizeof set->cameras[i].split, "%s",
+                 is_test_name(set->cameras[i].name) ? "test" : "train");
     return named;
 }
 
-static void set_rule(kiln_camera_set *set, const char *rule) { snprintf(set->split_rule, sizeof set->split_rule, "%s", rule); }
+static void set_rule(kiln_camera_set *set, const char *rule)
+{
+    snprintf(set->split_rule, sizeof set->split_rule, "%s", rule);
+}
 
 static kiln_status split_auto(kiln_camera_set *set, kiln_error *err)
 {
-    static const char *const lists[] = {"test.txt", "sparse/0/test.txt", "train.txt", "sparse/0/train.txt"};
+    static const char *const lists[] = {"test.txt", "sparse/0/test.txt", "train.txt",
+                                        "sparse/0/train.txt"};
     bool used = false;
     if (split_as_said(set)) {
         set_rule(set, "as the camera files say");
         return KILN_OK;
     }
-    for (size_t i = 0; set->is_folder && i < sizeof lists / sizeof *lists; i++) KILN_TRY(try_list(set, lists[i], &used, err));
+    for (size_t i = 0; set->is_folder && i < sizeof lists / sizeof *lists; i++)
+        KILN_TRY(try_list(set, lists[i], &used, err));
     if (used) return KILN_OK;
     if (set->has_eval && !set->eval) {
         split_all_train(set);

@@ -18,7 +18,8 @@ typedef struct {
 static bool is_transforms(const json_t *json)
 {
     return json_is_object(json) &&
-           (json_object_get(json, "frames") || json_object_get(json, "camera_angle_x") || json_object_get(json, "fl_x"));
+           (json_object_get(json, "frames") || json_object_get(json, "camera_angle_x") ||
+            json_object_get(json, "fl_x"));
 }
 
 static bool is_list(const json_t *json)
@@ -30,11 +31,15 @@ static bool is_list(const json_t *json)
 static bool is_inria(const json_t *json)
 {
     const json_t *first = json_array_get(json, 0);
-    return json_is_array(json) && (!first || json_object_get(first, "rotation") || json_object_get(first, "img_name"));
+    return json_is_array(json) &&
+           (!first || json_object_get(first, "rotation") || json_object_get(first, "img_name"));
 }
 
 /* Nothing of nerfstudio's other files has these. */
-static bool is_path(const json_t *json) { return json_object_get(json, "camera_path") || json_object_get(json, "keyframes"); }
+static bool is_path(const json_t *json)
+{
+    return json_object_get(json, "camera_path") || json_object_get(json, "keyframes");
+}
 
 static const camera_kind kinds[] = {
     {"transforms.json", is_transforms, kiln_cameras_transforms},
@@ -64,12 +69,12 @@ static kiln_status append_json(kiln_camera_file *f, const char **kind, kiln_erro
     if (!f->json) KILN_TRY(kiln_json_file_read(f->path, &own, err));
     const json_t *json = f->json ? f->json : own;
     const camera_kind *k = camera_kind_of(json);
-    kiln_status st =
-        k ? k->read(f, json, err)
-          : kiln_fail(err, KILN_E_INPUT,
-                      "'%s' holds no cameras: neither frames (transforms.json), nor a camera_path, nor a list with img_name "
-                      "and rotation (INRIA) or R and t",
-                      f->path);
+    kiln_status st = k ? k->read(f, json, err)
+                       : kiln_fail(err, KILN_E_INPUT,
+                                   "'%s' holds no cameras: neither frames (transforms.json), nor a "
+                                   "camera_path, nor a list with img_name "
+                                   "and rotation (INRIA) or R and t",
+                                   f->path);
     if (k && kind) *kind = k->name;
     if (st == KILN_OK) st = kiln_camera_set_add_source(f->set, f->path, "cameras", err);
     json_decref(own);
@@ -85,14 +90,17 @@ kiln_status kiln_cameras_append(kiln_camera_file *f, const char **kind, kiln_err
     const kiln_foreign *other = found ? NULL : kiln_foreign_of_folder(f->path);
     if (other) return kiln_foreign_refuse(f->path, other, err);
     if (!found)
-        return kiln_fail(err, KILN_E_INPUT, "'%s' holds no COLMAP model: it has no cameras and images, neither .bin nor .txt",
-                         f->path);
+        return kiln_fail(
+            err, KILN_E_INPUT,
+            "'%s' holds no COLMAP model: it has no cameras and images, neither .bin nor .txt",
+            f->path);
     if (kind) *kind = "COLMAP model";
     f->set->world = KILN_WORLD_ORIGINAL;
     return kiln_cameras_colmap(f, folder, err);
 }
 
-kiln_status kiln_cameras_read(const char *path, const char *photos_root, kiln_camera_set *set, kiln_error *err)
+kiln_status kiln_cameras_read(const char *path, const char *photos_root, kiln_camera_set *set,
+                              kiln_error *err)
 {
     kiln_camera_file f;
     kiln_status st = kiln_camera_file_begin(&f, set, path, photos_root, NULL, err);

@@ -7,14 +7,16 @@
 #include <stdio.h>
 #include <string.h>
 
-/* Constants instead of calls: libm's last bit differs between systems, and a camera's pose is stored. */
+/* Constants instead of calls: libm's last bit differs between systems, and a camera's pose is
+ * stored. */
 #define TAN_HALF_FOV 0.46630765815499859 /* tan 25 degrees: a vertical field of view of 50 */
 #define SIN_HALF_FOV 0.42261826174069944
 #define COS_ELEVATION 0.93969262078590838 /* 20 degrees above the middle */
 #define SIN_ELEVATION 0.34202014332566873
 #define SQRT_HALF 0.70710678118654752
-static const double circle[KILN_ORBIT_CAMERAS][2] = {{1, 0},  {SQRT_HALF, SQRT_HALF},   {0, 1},  {-SQRT_HALF, SQRT_HALF},
-                                                     {-1, 0}, {-SQRT_HALF, -SQRT_HALF}, {0, -1}, {SQRT_HALF, -SQRT_HALF}};
+static const double circle[KILN_ORBIT_CAMERAS][2] = {
+    {1, 0},  {SQRT_HALF, SQRT_HALF},   {0, 1},  {-SQRT_HALF, SQRT_HALF},
+    {-1, 0}, {-SQRT_HALF, -SQRT_HALF}, {0, -1}, {SQRT_HALF, -SQRT_HALF}};
 static const uint32_t width = 1280, height = 720;
 
 /* Two directions that span the plane of the circle. */
@@ -30,7 +32,8 @@ static void plane_of(const double up[3], double e0[3], double e1[3])
     kiln_vec3_cross(up, e0, e1);
 }
 
-static void aim_camera(kiln_camera *c, const double eye[3], const double target[3], const double up[3])
+static void aim_camera(kiln_camera *c, const double eye[3], const double target[3],
+                       const double up[3])
 {
     double forward[3], right[3], down[3];
     for (int i = 0; i < 3; i++) forward[i] = target[i] - eye[i];
@@ -59,10 +62,11 @@ static void set_lens(kiln_camera *c)
     c->params[3] = c->cy;
 }
 
-void kiln_orbit(const char *up, const double lo[3], const double hi[3], kiln_camera out[KILN_ORBIT_CAMERAS])
+void kiln_orbit(const char *up, const double lo[3], const double hi[3],
+                kiln_camera out[KILN_ORBIT_CAMERAS])
 {
-    static const char *const names[KILN_ORBIT_CAMERAS] = {"orbit_0", "orbit_1", "orbit_2", "orbit_3",
-                                                          "orbit_4", "orbit_5", "orbit_6", "orbit_7"};
+    static const char *const names[KILN_ORBIT_CAMERAS] = {
+        "orbit_0", "orbit_1", "orbit_2", "orbit_3", "orbit_4", "orbit_5", "orbit_6", "orbit_7"};
     double u[3], e0[3], e1[3], centre[3], radius = 0, farthest = 0;
     kiln_up_vector(up, u);
     plane_of(u, e0, e1);
@@ -71,7 +75,8 @@ void kiln_orbit(const char *up, const double lo[3], const double hi[3], kiln_cam
         radius += (hi[i] - lo[i]) * (hi[i] - lo[i]) / 4;
         farthest = fmax(farthest, fabs(centre[i]));
     }
-    /* Around a single place the radius is 1, unless that is lost beside its coordinates: the eye would be at the centre. */
+    /* Around a single place the radius is 1, unless that is lost beside its coordinates: the eye
+     * would be at the centre. */
     radius = radius > 0 ? sqrt(radius) : fmax(1, farthest * 0x1p-30);
     double distance = radius / SIN_HALF_FOV;
     for (uint32_t k = 0; k < KILN_ORBIT_CAMERAS; k++) {
@@ -81,7 +86,9 @@ void kiln_orbit(const char *up, const double lo[3], const double hi[3], kiln_cam
         snprintf(c->split, sizeof c->split, "train");
         c->synthetic = true;
         for (int i = 0; i < 3; i++)
-            eye[i] = centre[i] + distance * (COS_ELEVATION * (circle[k][0] * e0[i] + circle[k][1] * e1[i]) + SIN_ELEVATION * u[i]);
+            eye[i] = centre[i] +
+                     distance * (COS_ELEVATION * (circle[k][0] * e0[i] + circle[k][1] * e1[i]) +
+                                 SIN_ELEVATION * u[i]);
         aim_camera(c, eye, centre, u);
         set_lens(c);
     }

@@ -1,11 +1,13 @@
 /* The octree and the groups.
  *
- * Codes are sorted, so a cell is a range of rows, its children are the sub-ranges with the same next three bits, and the
- * curve's order is the order of the rows. Groups are made inside one split cell only and end at every child that is
- * split itself: what happens below one cell never moves a border below another.
+ * Codes are sorted, so a cell is a range of rows, its children are the sub-ranges with the same
+ * next three bits, and the curve's order is the order of the rows. Groups are made inside one split
+ * cell only and end at every child that is split itself: what happens below one cell never moves a
+ * border below another.
  *
- * Codes are looked at through a window: borders inside a large cell are found by a few reads of single codes, a cell that
- * fits into the window is read once and everything below it is cut in memory. */
+ * Codes are looked at through a window: borders inside a large cell are found by a few reads of
+ * single codes, a cell that fits into the window is read once and everything below it is cut in
+ * memory. */
 #include "stages/chunk/cells.h"
 
 #include "base/memory.h"
@@ -30,7 +32,8 @@ typedef struct {
     unsigned first, last; /* children */
 } group;
 
-static kiln_status add_cell_group(cutter *c, kiln_error *err, uint64_t begin, uint64_t end, uint32_t depth, kiln_cell_group **out)
+static kiln_status add_cell_group(cutter *c, kiln_error *err, uint64_t begin, uint64_t end,
+                                  uint32_t depth, kiln_cell_group **out)
 {
     kiln_cell_list *l = c->out;
     if (l->n == l->capacity) {
@@ -47,7 +50,8 @@ static kiln_status add_cell_group(cutter *c, kiln_error *err, uint64_t begin, ui
     return KILN_OK;
 }
 
-/* A path with something behind it always fits: 21 levels of two characters and a part of at most 20 digits. */
+/* A path with something behind it always fits: 21 levels of two characters and a part of at most 20
+ * digits. */
 static void set_text(char out[96], const char *path, const char *suffix)
 {
     (void)snprintf(out, 96, "%.60s%.30s", path, suffix);
@@ -71,7 +75,8 @@ static kiln_status close_group(cutter *c, group *g, uint32_t child_depth, kiln_e
 }
 
 /* A cell of the deepest level with too many rows: nothing is left to split by but their rank. */
-static kiln_status cut_by_rank(cutter *c, uint64_t begin, uint64_t end, const char *parent, uint32_t depth, kiln_error *err)
+static kiln_status cut_by_rank(cutter *c, uint64_t begin, uint64_t end, const char *parent,
+                               uint32_t depth, kiln_error *err)
 {
     for (uint64_t part = 0; begin < end; part++) {
         uint64_t stop = end - begin > c->max ? begin + c->max : end;
@@ -86,7 +91,10 @@ static kiln_status cut_by_rank(cutter *c, uint64_t begin, uint64_t end, const ch
     return KILN_OK;
 }
 
-static bool in_window(const cutter *c, uint64_t begin, uint64_t end) { return begin >= c->window_begin && end <= c->window_end; }
+static bool in_window(const cutter *c, uint64_t begin, uint64_t end)
+{
+    return begin >= c->window_begin && end <= c->window_end;
+}
 
 /* Moves the window to the cell, where it fits. */
 static kiln_status read_cell_codes(cutter *c, uint64_t begin, uint64_t end, kiln_error *err)
@@ -108,8 +116,8 @@ static kiln_status code_at(const cutter *c, uint64_t i, uint64_t *code, kiln_err
 }
 
 /* *out: the first row in [begin, end) whose digit at `shift` is above `digit`. */
-static kiln_status end_of_child(const cutter *c, uint64_t begin, uint64_t end, unsigned shift, unsigned digit, uint64_t *out,
-                                kiln_error *err)
+static kiln_status end_of_child(const cutter *c, uint64_t begin, uint64_t end, unsigned shift,
+                                unsigned digit, uint64_t *out, kiln_error *err)
 {
     while (begin < end) {
         const uint64_t middle = begin + (end - begin) / 2;
@@ -124,7 +132,8 @@ static kiln_status end_of_child(const cutter *c, uint64_t begin, uint64_t end, u
     return KILN_OK;
 }
 
-static void join_group(cutter *c, group *g, uint64_t begin, uint64_t end, unsigned child, bool *joined)
+static void join_group(cutter *c, group *g, uint64_t begin, uint64_t end, unsigned child,
+                       bool *joined)
 {
     uint64_t have = g->end - g->begin, more = end - begin;
     *joined = have > 0 && have + more <= c->max && (have < c->min || more < c->min);
@@ -134,7 +143,8 @@ static void join_group(cutter *c, group *g, uint64_t begin, uint64_t end, unsign
 }
 
 /* Splits the cell at c->path, which has more than max rows and is not of the deepest level. */
-static kiln_status split_cell(cutter *c, uint64_t begin, uint64_t end, uint32_t depth, kiln_error *err)
+static kiln_status split_cell(cutter *c, uint64_t begin, uint64_t end, uint32_t depth,
+                              kiln_error *err)
 {
     unsigned shift = 3 * (KILN_HILBERT_BITS - 1 - depth);
     size_t length = strlen(c->path);
@@ -179,13 +189,15 @@ static kiln_status cut_cells(cutter *c, uint64_t n, kiln_error *err)
     return KILN_OK;
 }
 
-kiln_status kiln_cells_cut(const uint64_t *codes, uint64_t n, uint32_t max, uint32_t min, kiln_cell_list *out, kiln_error *err)
+kiln_status kiln_cells_cut(const uint64_t *codes, uint64_t n, uint32_t max, uint32_t min,
+                           kiln_cell_list *out, kiln_error *err)
 {
     cutter c = {.codes = codes, .window_end = n, .max = max, .min = min, .out = out};
     return cut_cells(&c, n, err);
 }
 
-kiln_status kiln_cells_cut_from(const kiln_code_source *source, uint32_t max, uint32_t min, kiln_cell_list *out, kiln_error *err)
+kiln_status kiln_cells_cut_from(const kiln_code_source *source, uint32_t max, uint32_t min,
+                                kiln_cell_list *out, kiln_error *err)
 {
     cutter c = {.source = source, .max = max, .min = min, .out = out};
     const uint64_t window = source->window < source->n ? source->window : source->n;

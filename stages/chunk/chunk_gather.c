@@ -1,10 +1,11 @@
-/* Gathering: the rows of the chunk by the pieces (blocks or groups) that they lie in, then plane after plane. Where nothing is
- * scattered, few chunks are due: each decodes plane after plane of each block into one array, so that the layer is neither held nor
- * are its pages faulted in.
+/* Gathering: the rows of the chunk by the pieces (blocks or groups) that they lie in, then plane
+ * after plane. Where nothing is scattered, few chunks are due: each decodes plane after plane of
+ * each block into one array, so that the layer is neither held nor are its pages faulted in.
  *
- * The planes are lent to the worker's outputs from an array that it keeps: no plane is copied to wait for its turn, and no page is
- * taken anew for the next chunk. A component is filled from all pieces before the next one, so that the rows that are written, in
- * any order, lie in a piece of memory that a core's cache holds. */
+ * The planes are lent to the worker's outputs from an array that it keeps: no plane is copied to
+ * wait for its turn, and no page is taken anew for the next chunk. A component is filled from all
+ * pieces before the next one, so that the rows that are written, in any order, lie in a piece of
+ * memory that a core's cache holds. */
 #include "stages/chunk/chunk_gather.h"
 
 #include "base/checked.h"
@@ -38,12 +39,14 @@ static uint64_t planes_bytes(const kiln_row_parts *parts, uint64_t rows)
 
 uint64_t kiln_chunk_gather_ram(const kiln_row_parts *parts, uint64_t rows, uint64_t read)
 {
-    const uint64_t all = planes_bytes(parts, rows), lists = rows * 3 * sizeof(uint32_t); /* pairs of rows come before them */
+    /* pairs of rows come before them */
+    const uint64_t all = planes_bytes(parts, rows), lists = rows * 3 * sizeof(uint32_t);
     return lists + read + all + kiln_outputs_lent_ram(all);
 }
 
 /* Makes a kept array at least so large; what it held is lost. */
-static kiln_status take_kept_array(unsigned char **array, uint64_t *capacity, uint64_t bytes, kiln_error *err)
+static kiln_status take_kept_array(unsigned char **array, uint64_t *capacity, uint64_t bytes,
+                                   kiln_error *err)
 {
     if (*array && *capacity >= bytes) return KILN_OK;
     free(*array);
@@ -53,7 +56,8 @@ static kiln_status take_kept_array(unsigned char **array, uint64_t *capacity, ui
     return KILN_OK;
 }
 
-static kiln_status fill_from_blocks(const gathering *g, const kiln_row_part *p, unsigned char *out, kiln_error *err)
+static kiln_status fill_from_blocks(const gathering *g, const kiln_row_part *p, unsigned char *out,
+                                    kiln_error *err)
 {
     kiln_manifest *m;
     KILN_TRY(kiln_worker_manifest(g->w, &m, err));
@@ -71,12 +75,14 @@ static kiln_status fill_from_blocks(const gathering *g, const kiln_row_part *p, 
                                     .to_rows = g->rows.n,
                                     .components = p->plane->components,
                                     .size = p->size};
-        kiln_rows_copy(&copy, g->rows.from + first, g->rows.to + first, n, kiln_worker_threads(g->w));
+        kiln_rows_copy(&copy, g->rows.from + first, g->rows.to + first, n,
+                       kiln_worker_threads(g->w));
     }
     return KILN_OK;
 }
 
-static void fill_component(const gathering *g, const kiln_row_part *p, uint32_t c, unsigned char *out)
+static void fill_component(const gathering *g, const kiln_row_part *p, uint32_t c,
+                           unsigned char *out)
 {
     const uint64_t row_bytes = g->k->parts.row_bytes;
     for (uint32_t i = 0; i < g->k->groups.n; i++) {
@@ -98,13 +104,15 @@ static void fill_from_slices(const gathering *g, const kiln_row_part *p, unsigne
     for (int c = 0; c < components; c++) fill_component(g, p, (uint32_t)c, out);
 }
 
-static kiln_status gather_part(const gathering *g, const kiln_row_part *p, unsigned char *out, kiln_error *err)
+static kiln_status gather_part(const gathering *g, const kiln_row_part *p, unsigned char *out,
+                               kiln_error *err)
 {
     if (g->slices)
         fill_from_slices(g, p, out);
     else
         KILN_TRY(fill_from_blocks(g, p, out, err));
-    return kiln_worker_lend(g->w, p->plane->name, out, g->rows.n * p->plane->components * p->size, p->size, err);
+    return kiln_worker_lend(g->w, p->plane->name, out, g->rows.n * p->plane->components * p->size,
+                            p->size, err);
 }
 
 /* The planes that bounds are made of. */
@@ -126,13 +134,15 @@ static kiln_status gather_parts(const gathering *g, kiln_error *err)
     if (!planes[MEANS] || !planes[LOG_SCALES] || !planes[OPACITY_LOGITS])
         return kiln_fail(err, KILN_E_INPUT, "the layer has no Gaussians: planes are missing");
     kiln_bounds bounds;
-    kiln_chunk_bounds(kiln_worker_threads(g->w), g->rows.n, planes[MEANS], planes[LOG_SCALES], planes[OPACITY_LOGITS], &bounds);
+    kiln_chunk_bounds(kiln_worker_threads(g->w), g->rows.n, planes[MEANS], planes[LOG_SCALES],
+                      planes[OPACITY_LOGITS], &bounds);
     return kiln_worker_put(g->w, "bounds", &bounds, sizeof bounds, sizeof(float), err);
 }
 
-/* The chunk is keyed by these rows, and the order's files may have been damaged since the plan read them. */
-static kiln_status check_chunk_rows(const kiln_chunk_kept *k, const kiln_chunk_unit *u, const uint32_t *rows, uint64_t n,
-                                    kiln_error *err)
+/* The chunk is keyed by these rows, and the order's files may have been damaged since the plan read
+ * them. */
+static kiln_status check_chunk_rows(const kiln_chunk_kept *k, const kiln_chunk_unit *u,
+                                    const uint32_t *rows, uint64_t n, kiln_error *err)
 {
     uint32_t(*pairs)[2];
     KILN_TRY(KILN_ALLOC_UNSET(&pairs, n, "the rows of a chunk", err));
@@ -144,9 +154,12 @@ static kiln_status check_chunk_rows(const kiln_chunk_kept *k, const kiln_chunk_u
     sound = sound && kiln_hash_equal(u->rows, kiln_hash_of(pairs, n * sizeof *pairs));
     free(pairs);
     if (sound) return KILN_OK;
-    if (u->use != KILN_SCRATCH_READ) (void)unlink(k->order.rows.path); /* what stays is found by the next run, too */
-    return kiln_fail(err, KILN_E_IO, "scratch '%s' is damaged: its rows are not those of the plan; run the same command again",
-                     k->order.rows.path);
+    /* what stays is found by the next run, too */
+    if (u->use != KILN_SCRATCH_READ) (void)unlink(k->order.rows.path);
+    return kiln_fail(
+        err, KILN_E_IO,
+        "scratch '%s' is damaged: its rows are not those of the plan; run the same command again",
+        k->order.rows.path);
 }
 
 static kiln_status list_rows(gathering *g, const kiln_chunk_unit *u, kiln_error *err)
@@ -154,8 +167,8 @@ static kiln_status list_rows(gathering *g, const kiln_chunk_unit *u, kiln_error 
     const kiln_chunk_kept *k = g->k;
     uint32_t *rows;
     if (u->begin >= u->end || u->end - u->begin > KILN_CHUNK_ROWS_MAX)
-        return kiln_fail(err, KILN_E_BUG, "places %llu to %llu are not a chunk", (unsigned long long)u->begin,
-                         (unsigned long long)u->end);
+        return kiln_fail(err, KILN_E_BUG, "places %llu to %llu are not a chunk",
+                         (unsigned long long)u->begin, (unsigned long long)u->end);
     const uint64_t n = u->end - u->begin;
     KILN_TRY(KILN_ALLOC_UNSET(&rows, n, "the rows of a chunk", err));
     kiln_status st = kiln_spatial_rows(&k->order, u->begin, n, rows, err);
@@ -179,11 +192,14 @@ static kiln_status read_slices(gathering *g, const kiln_chunk_unit *u, kiln_erro
 kiln_status kiln_chunk_blame_plan(const kiln_chunk_unit *u, kiln_status st, kiln_error *err)
 {
     if (st == KILN_E_IO && u->use == KILN_SCRATCH_READ)
-        kiln_note(err, "the data that the plan left for the tasks cannot be used (--gather makes them again)");
+        kiln_note(
+            err,
+            "the data that the plan left for the tasks cannot be used (--gather makes them again)");
     return st;
 }
 
-kiln_status kiln_chunk_gather(kiln_worker *w, kiln_chunk_kept *k, const kiln_chunk_unit *u, kiln_error *err)
+kiln_status kiln_chunk_gather(kiln_worker *w, kiln_chunk_kept *k, const kiln_chunk_unit *u,
+                              kiln_error *err)
 {
     gathering g = {.w = w, .k = k};
     kiln_status st = KILN_OK;

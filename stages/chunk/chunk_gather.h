@@ -1,4 +1,5 @@
-/* chunk_gather -- the unit that puts the planes of a chunk together, from planes of the blocks or from slices of the groups. */
+/* chunk_gather -- the unit that puts the planes of a chunk together, from planes of the blocks or
+ * from slices of the groups. */
 #ifndef KILN_STAGES_CHUNK_GATHER_H
 #define KILN_STAGES_CHUNK_GATHER_H
 
@@ -19,23 +20,29 @@ typedef struct {
     kiln_block_groups groups;
     kiln_planned_chunk *chunks;
     uint64_t n_chunks;
-    kiln_scratch_file memory[KILN_SHARED_FILES]; /* store.n_memory of them: where groups lie if they are in shared memory */
-    kiln_shared_memory shared;                   /* whose files those are */
+    /* store.n_memory of them: where groups lie if they are in shared memory */
+    kiln_scratch_file memory[KILN_SHARED_FILES];
+    kiln_shared_memory shared; /* whose files those are */
     kiln_group_store store;
     kiln_scatter_arrays arrays;     /* of scatter units; empty while chunks are gathered */
     unsigned char *planes, *slices; /* of a chunk, as large as the largest so far */
     uint64_t planes_bytes, slices_bytes;
-    kiln_manifest *readers[KILN_CHUNK_READERS]; /* [0] borrowed, others opened once they are asked for */
+    /* [0] borrowed, others opened once they are asked for */
+    kiln_manifest *readers[KILN_CHUNK_READERS];
     unsigned n_readers;
 } kiln_chunk_kept;
 
 /* Outputs as chunk_units.h says. The order is open, and the groups where u has them. */
-kiln_status kiln_chunk_gather(kiln_worker *w, kiln_chunk_kept *k, const kiln_chunk_unit *u, kiln_error *err) KILN_MUST_CHECK;
+kiln_status kiln_chunk_gather(kiln_worker *w, kiln_chunk_kept *k, const kiln_chunk_unit *u,
+                              kiln_error *err) KILN_MUST_CHECK;
 
-/* Adds to the sentence of a failed read of the scratch folder, in a task, that the plan has left it. Returns st. */
-kiln_status kiln_chunk_blame_plan(const kiln_chunk_unit *u, kiln_status st, kiln_error *err) KILN_MUST_CHECK;
+/* Adds to the sentence of a failed read of the scratch folder, in a task, that the plan has left
+ * it. Returns st. */
+kiln_status kiln_chunk_blame_plan(const kiln_chunk_unit *u, kiln_status st,
+                                  kiln_error *err) KILN_MUST_CHECK;
 
-/* Host memory that it takes for so many rows, outputs included; read: bytes of input that it has in memory meanwhile. */
+/* Host memory that it takes for so many rows, outputs included; read: bytes of input that it has in
+ * memory meanwhile. */
 uint64_t kiln_chunk_gather_ram(const kiln_row_parts *parts, uint64_t rows, uint64_t read);
 
 #endif

@@ -1,4 +1,5 @@
-/* The worker's half of kiln-chunk. Between units it keeps the layers' rows, the order and how blocks were grouped. */
+/* The worker's half of kiln-chunk. Between units it keeps the layers' rows, the order and how
+ * blocks were grouped. */
 #include "stages/chunk/chunk_units.h"
 
 #include "base/log.h"
@@ -20,7 +21,8 @@ bool kiln_planned_chunk_is_sound(const kiln_planned_chunk *c, uint64_t begin, ui
 /* Keeps so many connections, one of which is the worker's own. */
 static void close_readers(kiln_chunk_kept *k, unsigned n)
 {
-    for (; k->n_readers > n && k->n_readers > 1; k->n_readers--) kiln_manifest_close(k->readers[k->n_readers - 1]);
+    for (; k->n_readers > n && k->n_readers > 1; k->n_readers--)
+        kiln_manifest_close(k->readers[k->n_readers - 1]);
 }
 
 static void close_memory(kiln_chunk_kept *k)
@@ -50,7 +52,8 @@ static void kept_free(void *state)
     free(k);
 }
 
-static kiln_status open_layers(kiln_worker *w, const kiln_chunk_unit *u, kiln_chunk_kept *k, kiln_error *err)
+static kiln_status open_layers(kiln_worker *w, const kiln_chunk_unit *u, kiln_chunk_kept *k,
+                               kiln_error *err)
 {
     kiln_manifest *m;
     KILN_TRY(kiln_worker_manifest(w, &m, err));
@@ -58,10 +61,13 @@ static kiln_status open_layers(kiln_worker *w, const kiln_chunk_unit *u, kiln_ch
     if (!kiln_hash_is_zero(u->spacing)) {
         KILN_TRY(kiln_layer_get_digest(m, "spacing", u->spacing, &k->spacing, err));
         if (k->spacing->n_chunks != k->layer->n_chunks)
-            return kiln_fail(err, KILN_E_IO, "the layers 'spacing' and '%s' have different blocks", u->kind);
+            return kiln_fail(err, KILN_E_IO, "the layers 'spacing' and '%s' have different blocks",
+                             u->kind);
         for (uint32_t i = 0; i < k->layer->n_chunks; i++)
             if (k->spacing->chunks[i].count != k->layer->chunks[i].count)
-                return kiln_fail(err, KILN_E_IO, "block '%s' of the layer 'spacing' has another number of rows; run kiln-knn again",
+                return kiln_fail(err, KILN_E_IO,
+                                 "block '%s' of the layer 'spacing' has another number of rows; "
+                                 "run kiln-knn again",
                                  k->layer->chunks[i].name);
     }
     KILN_TRY(kiln_block_starts(k->layer, &k->starts, err));
@@ -69,7 +75,8 @@ static kiln_status open_layers(kiln_worker *w, const kiln_chunk_unit *u, kiln_ch
     return kiln_worker_scratch(w, "chunk", u->plan, k->folder, err);
 }
 
-static kiln_status keep(kiln_worker *w, const kiln_chunk_unit *u, kiln_chunk_kept **out, kiln_error *err)
+static kiln_status keep(kiln_worker *w, const kiln_chunk_unit *u, kiln_chunk_kept **out,
+                        kiln_error *err)
 {
     kiln_chunk_kept *k = kiln_worker_state(w);
     if (!k) { /* a run has one layer and one plan */
@@ -81,7 +88,8 @@ static kiln_status keep(kiln_worker *w, const kiln_chunk_unit *u, kiln_chunk_kep
         }
         kiln_worker_set_state(w, k, kept_free);
     }
-    if (!kiln_hash_equal(k->layer->digest, u->layer) || !k->spacing != kiln_hash_is_zero(u->spacing))
+    if (!kiln_hash_equal(k->layer->digest, u->layer) ||
+        !k->spacing != kiln_hash_is_zero(u->spacing))
         return kiln_fail(err, KILN_E_BUG, "a run of chunk has units of two layers");
     *out = k;
     return KILN_OK;
@@ -93,8 +101,10 @@ static kiln_status open_order(kiln_chunk_kept *k, kiln_error *err)
     return kiln_spatial_open(k->folder, k->layer->count, false, &k->order, err);
 }
 
-/* The parent has looked at the plan before; this is another look at the same rows of the manifest, by another process. */
-static kiln_status check_chunks(const kiln_chunk_kept *k, uint64_t bytes, uint32_t max, kiln_error *err)
+/* The parent has looked at the plan before; this is another look at the same rows of the manifest,
+ * by another process. */
+static kiln_status check_chunks(const kiln_chunk_kept *k, uint64_t bytes, uint32_t max,
+                                kiln_error *err)
 {
     uint64_t row = 0;
     bool sound = bytes % sizeof *k->chunks == 0;
@@ -102,19 +112,23 @@ static kiln_status check_chunks(const kiln_chunk_kept *k, uint64_t bytes, uint32
         sound = kiln_planned_chunk_is_sound(&k->chunks[i], row, max);
         row = k->chunks[i].cells.end;
     }
-    return sound && row == k->layer->count ? KILN_OK : kiln_fail(err, KILN_E_IO, "the plan of the chunks is damaged");
+    return sound && row == k->layer->count
+               ? KILN_OK
+               : kiln_fail(err, KILN_E_IO, "the plan of the chunks is damaged");
 }
 
 static bool is_same_memory(const kiln_chunk_kept *k, const kiln_chunk_unit *u)
 {
     const kiln_shared_memory *a = &k->shared, *b = &u->memory;
-    return a->pid == b->pid && a->bytes == b->bytes && a->n == b->n && memcmp(a->fds, b->fds, sizeof a->fds) == 0;
+    return a->pid == b->pid && a->bytes == b->bytes && a->n == b->n &&
+           memcmp(a->fds, b->fds, sizeof a->fds) == 0;
 }
 
 static kiln_status open_memory(kiln_chunk_kept *k, const kiln_shared_memory *m, kiln_error *err)
 {
     char path[64];
-    if (m->n > KILN_SHARED_FILES) return kiln_fail(err, KILN_E_BUG, "shared memory of %u files", m->n);
+    if (m->n > KILN_SHARED_FILES)
+        return kiln_fail(err, KILN_E_BUG, "shared memory of %u files", m->n);
     for (uint32_t i = 0; i < m->n; i++) {
         kiln_shared_memory_path(m, i, path);
         KILN_TRY(kiln_scratch_open_shared(path, m->bytes, &k->memory[i], err));
@@ -139,7 +153,8 @@ static kiln_status open_store(kiln_chunk_kept *k, const kiln_chunk_unit *u, kiln
 }
 
 /* The plan's chunks, which a scatter goes through, and the groups that it made. */
-static kiln_status open_groups(kiln_worker *w, const kiln_chunk_unit *u, kiln_chunk_kept *k, kiln_error *err)
+static kiln_status open_groups(kiln_worker *w, const kiln_chunk_unit *u, kiln_chunk_kept *k,
+                               kiln_error *err)
 {
     kiln_manifest *m;
     kiln_unit_result r = {0};
@@ -147,7 +162,9 @@ static kiln_status open_groups(kiln_worker *w, const kiln_chunk_unit *u, kiln_ch
     bool found;
     uint64_t bytes = 0;
     kiln_status st = KILN_OK;
-    if (k->chunks && k->group_rows == u->group_rows && kiln_hash_equal(k->plan, u->plan) && is_same_memory(k, u)) return KILN_OK;
+    if (k->chunks && k->group_rows == u->group_rows && kiln_hash_equal(k->plan, u->plan) &&
+        is_same_memory(k, u))
+        return KILN_OK;
     free(k->chunks);
     k->chunks = NULL;
     kiln_block_groups_release(&k->groups);
@@ -171,10 +188,11 @@ done:
     return st;
 }
 
-/* ---- order, plan, scatter ------------------------------------------------------------------------------------------------- */
-/* Opens a connection for each thread and no more, for the memory of this unit counts no others. The first is the worker's own. If
- * one cannot be opened, most likely because no more files may be open, the work goes on with half of those that could: the files
- * that are written meanwhile need descriptors, too. */
+/* ---- order, plan, scatter -------------------------------------------------------------------- */
+/* Opens a connection for each thread and no more, for the memory of this unit counts no others. The
+ * first is the worker's own. If one cannot be opened, most likely because no more files may be
+ * open, the work goes on with half of those that could: the files that are written meanwhile need
+ * descriptors, too. */
 static kiln_status open_readers(kiln_worker *w, kiln_chunk_kept *k, unsigned *n, kiln_error *err)
 {
     const unsigned threads = kiln_worker_threads(w);
@@ -186,7 +204,9 @@ static kiln_status open_readers(kiln_worker *w, kiln_chunk_kept *k, unsigned *n,
         k->n_readers = 1;
     }
     close_readers(k, *n);
-    while (k->n_readers < *n && (st = kiln_worker_reader(w, &k->readers[k->n_readers], &why)) == KILN_OK) k->n_readers++;
+    while (k->n_readers < *n &&
+           (st = kiln_worker_reader(w, &k->readers[k->n_readers], &why)) == KILN_OK)
+        k->n_readers++;
     if (st == KILN_OK) return KILN_OK;
     if (st != KILN_E_IO) return kiln_fail(err, st, "%s", why.msg);
     const unsigned wanted = *n;
@@ -196,11 +216,15 @@ static kiln_status open_readers(kiln_worker *w, kiln_chunk_kept *k, unsigned *n,
     return KILN_OK;
 }
 
-static kiln_status make_order(kiln_worker *w, kiln_chunk_kept *k, const kiln_chunk_unit *u, kiln_error *err)
+static kiln_status make_order(kiln_worker *w, kiln_chunk_kept *k, const kiln_chunk_unit *u,
+                              kiln_error *err)
 {
     unsigned n;
-    kiln_spatial_args a = {
-        .runner = kiln_worker_runner(w), .layer = k->layer, .half = u->root_half, .folder = k->folder, .ram = u->ram};
+    kiln_spatial_args a = {.runner = kiln_worker_runner(w),
+                           .layer = k->layer,
+                           .half = u->root_half,
+                           .folder = k->folder,
+                           .ram = u->ram};
     memcpy(a.centre, u->root_centre, sizeof a.centre);
     KILN_TRY(open_readers(w, k, &n, err));
     a.manifest = k->readers[0];
@@ -213,11 +237,14 @@ static kiln_status make_order(kiln_worker *w, kiln_chunk_kept *k, const kiln_chu
 static kiln_status check_group(const kiln_chunk_kept *k, const kiln_chunk_unit *u, kiln_error *err)
 {
     bool kept;
-    if (u->index >= k->groups.n) return kiln_fail(err, KILN_E_BUG, "group %llu does not exist", (unsigned long long)u->index);
+    if (u->index >= k->groups.n)
+        return kiln_fail(err, KILN_E_BUG, "group %llu does not exist",
+                         (unsigned long long)u->index);
     return kiln_group_keep_sound(&k->store, (uint32_t)u->index, &kept, err);
 }
 
-static kiln_status open_scatter(kiln_worker *w, kiln_chunk_kept *k, kiln_chunk_scatter *s, kiln_error *err)
+static kiln_status open_scatter(kiln_worker *w, kiln_chunk_kept *k, kiln_chunk_scatter *s,
+                                kiln_error *err)
 {
     *s = (kiln_chunk_scatter){.store = &k->store,
                               .readers = k->readers,
@@ -226,20 +253,23 @@ static kiln_status open_scatter(kiln_worker *w, kiln_chunk_kept *k, kiln_chunk_s
                               .chunks = k->chunks,
                               .places = &k->places,
                               .arrays = &k->arrays};
-    if (!*k->places.path) KILN_TRY(kiln_row_places_open(k->folder, k->layer->count, &k->places, err));
+    if (!*k->places.path)
+        KILN_TRY(kiln_row_places_open(k->folder, k->layer->count, &k->places, err));
     KILN_TRY(open_readers(w, k, &s->n_readers, err));
     kiln_memory_keep(kiln_scatter_kept(k->layer, &k->parts));
     return KILN_OK;
 }
 
-static kiln_status scatter(kiln_worker *w, kiln_chunk_kept *k, const kiln_chunk_unit *u, kiln_error *err)
+static kiln_status scatter(kiln_worker *w, kiln_chunk_kept *k, const kiln_chunk_unit *u,
+                           kiln_error *err)
 {
     kiln_chunk_scatter s;
     KILN_TRY(open_scatter(w, k, &s, err));
     return kiln_group_scatter(&s, (uint32_t)u->index, err);
 }
 
-static kiln_status sum_rows(kiln_worker *w, kiln_chunk_kept *k, const kiln_chunk_unit *u, kiln_error *err)
+static kiln_status sum_rows(kiln_worker *w, kiln_chunk_kept *k, const kiln_chunk_unit *u,
+                            kiln_error *err)
 {
     kiln_chunk_scatter s;
     kiln_row_sum *sums;
@@ -258,7 +288,8 @@ done:
 }
 
 /* What scatter units leave is not for chunks, which take that memory for themselves. */
-static kiln_status run_gather_unit(kiln_worker *w, kiln_chunk_kept *k, const kiln_chunk_unit *u, kiln_error *err)
+static kiln_status run_gather_unit(kiln_worker *w, kiln_chunk_kept *k, const kiln_chunk_unit *u,
+                                   kiln_error *err)
 {
     if (k->arrays.items[0]) {
         kiln_scatter_arrays_release(&k->arrays);
@@ -267,12 +298,14 @@ static kiln_status run_gather_unit(kiln_worker *w, kiln_chunk_kept *k, const kil
     return kiln_chunk_gather(w, k, u, err);
 }
 
-kiln_status kiln_chunk_compute(kiln_worker *w, const char *name, const void *payload, size_t payload_bytes, kiln_error *err)
+kiln_status kiln_chunk_compute(kiln_worker *w, const char *name, const void *payload,
+                               size_t payload_bytes, kiln_error *err)
 {
     kiln_chunk_unit u;
     kiln_chunk_kept *k = NULL;
     if (payload_bytes != sizeof u)
-        return kiln_fail(err, KILN_E_BUG, "unit '%s' came with a payload of %zu bytes", name, payload_bytes);
+        return kiln_fail(err, KILN_E_BUG, "unit '%s' came with a payload of %zu bytes", name,
+                         payload_bytes);
     memcpy(&u, payload, sizeof u);
     KILN_TRY(keep(w, &u, &k, err));
     if (u.unit != KILN_CHUNK_ORDER) KILN_TRY(kiln_chunk_blame_plan(&u, open_order(k, err), err));

@@ -19,7 +19,8 @@ static void block_list_release(block_list *l)
     free(l->payloads);
 }
 
-static kiln_status list_blocks(const kiln_chunk_spill *y, const kiln_hash *keys, block_list *l, kiln_error *err)
+static kiln_status list_blocks(const kiln_chunk_spill *y, const kiln_hash *keys, block_list *l,
+                               kiln_error *err)
 {
     const uint32_t n_blocks = y->layer->n_chunks;
     KILN_TRY(KILN_ALLOC(&l->payloads, n_blocks, "the sums of blocks", err));
@@ -46,19 +47,23 @@ static kiln_status list_blocks(const kiln_chunk_spill *y, const kiln_hash *keys,
     return KILN_OK;
 }
 
-/* What units read: the groups, the blocks themselves where few are due, nothing where a plan stands that has stored all sums. */
-static kiln_status prepare_spill(kiln_run *r, kiln_chunk_spill *y, const block_list *l, uint64_t n_chunks, kiln_error *err)
+/* What units read: the groups, the blocks themselves where few are due, nothing where a plan stands
+ * that has stored all sums. */
+static kiln_status prepare_spill(kiln_run *r, kiln_chunk_spill *y, const block_list *l,
+                                 uint64_t n_chunks, kiln_error *err)
 {
     uint64_t due;
     KILN_TRY(kiln_chunk_due(r, l->units, l->n, &due, err));
-    if (due == 0 || !(y->model->use == KILN_SCRATCH_OWN || y->model->use == KILN_SCRATCH_PLAN)) return KILN_OK;
+    if (due == 0 || !(y->model->use == KILN_SCRATCH_OWN || y->model->use == KILN_SCRATCH_PLAN))
+        return KILN_OK;
     KILN_TRY(kiln_chunk_spill_order(r, y, err));
     if (due <= l->n / 2) return KILN_OK;
     KILN_TRY(kiln_chunk_spill_decide(y, n_chunks, n_chunks, err));
     return kiln_chunk_spill_scatter(y, n_chunks, err);
 }
 
-static kiln_status add_block(kiln_run *r, const kiln_unit *u, uint64_t n_chunks, kiln_row_sum *content, kiln_error *err)
+static kiln_status add_block(kiln_run *r, const kiln_unit *u, uint64_t n_chunks,
+                             kiln_row_sum *content, kiln_error *err)
 {
     kiln_row_sum *sums = NULL;
     uint64_t bytes = 0;
@@ -66,8 +71,9 @@ static kiln_status add_block(kiln_run *r, const kiln_unit *u, uint64_t n_chunks,
     if (bytes != n_chunks * sizeof *sums) {
         free(sums);
         return kiln_unit_refuse(r, u,
-                                kiln_fail(err, KILN_E_IO, "it has %llu bytes of sums for %llu chunks", (unsigned long long)bytes,
-                                          (unsigned long long)n_chunks),
+                                kiln_fail(err, KILN_E_IO,
+                                          "it has %llu bytes of sums for %llu chunks",
+                                          (unsigned long long)bytes, (unsigned long long)n_chunks),
                                 err);
     }
     for (uint64_t c = 0; c < n_chunks; c++) {
@@ -78,8 +84,8 @@ static kiln_status add_block(kiln_run *r, const kiln_unit *u, uint64_t n_chunks,
     return KILN_OK;
 }
 
-static kiln_status add_blocks(kiln_run *r, kiln_chunk_spill *y, block_list *l, uint64_t n_chunks, kiln_row_sum *content,
-                              kiln_error *err)
+static kiln_status add_blocks(kiln_run *r, kiln_chunk_spill *y, block_list *l, uint64_t n_chunks,
+                              kiln_row_sum *content, kiln_error *err)
 {
     for (uint64_t i = 0; i < l->n; i++) {
         l->payloads[i].group_rows = y->group_rows;
@@ -88,14 +94,15 @@ static kiln_status add_blocks(kiln_run *r, kiln_chunk_spill *y, block_list *l, u
     }
     KILN_TRY(kiln_run_units(r, "summing rows", l->units, l->n, err));
     for (uint64_t i = 0; i < l->n; i++) {
-        KILN_TRY(kiln_run_interrupted(r, err)); /* 3 billion rows without order have 3 billion sums */
+        /* 3 billion rows without order have 3 billion sums */
+        KILN_TRY(kiln_run_interrupted(r, err));
         KILN_TRY(add_block(r, &l->units[i], n_chunks, content, err));
     }
     return KILN_OK;
 }
 
-kiln_status kiln_chunk_contents(kiln_run *r, kiln_chunk_spill *y, const kiln_hash *keys, uint64_t n_chunks, kiln_row_sum *content,
-                                kiln_error *err)
+kiln_status kiln_chunk_contents(kiln_run *r, kiln_chunk_spill *y, const kiln_hash *keys,
+                                uint64_t n_chunks, kiln_row_sum *content, kiln_error *err)
 {
     block_list l = {0};
     kiln_status st = list_blocks(y, keys, &l, err);

@@ -17,7 +17,8 @@
 static const char prefix[] = "group-";
 
 /* The planes in the order and layout of the file, and whose page cache may have it. */
-static kiln_hash content_of(const kiln_row_parts *parts, const kiln_block_group *g, const char *boot)
+static kiln_hash content_of(const kiln_row_parts *parts, const kiln_block_group *g,
+                            const char *boot)
 {
     kiln_hasher *h = kiln_hasher_new();
     if (*boot) kiln_key_text(h, "boot", boot);
@@ -31,8 +32,8 @@ static kiln_hash content_of(const kiln_row_parts *parts, const kiln_block_group 
     return kiln_hasher_end(h);
 }
 
-kiln_status kiln_block_groups_cut(const kiln_layer *l, const kiln_row_parts *parts, uint64_t rows, const char *boot,
-                                  kiln_block_groups *out, kiln_error *err)
+kiln_status kiln_block_groups_cut(const kiln_layer *l, const kiln_row_parts *parts, uint64_t rows,
+                                  const char *boot, kiln_block_groups *out, kiln_error *err)
 {
     *out = (kiln_block_groups){.are_of_boot = *boot != 0};
     KILN_TRY(KILN_ALLOC(&out->items, l->n_chunks, "the groups of blocks", err));
@@ -62,11 +63,12 @@ void kiln_block_groups_release(kiln_block_groups *g)
     *g = (kiln_block_groups){0};
 }
 
-/* ---- files -------------------------------------------------------------------------------------------------------------- */
+/* ---- files ----------------------------------------------------------------------------------- */
 void kiln_group_name(const kiln_block_group *g, char out[64])
 {
     char hex[33];
-    (void)snprintf(out, 64, "%s%u-%u-%.16s", prefix, g->first_block, g->end_block, kiln_hash_hex(g->content, hex));
+    (void)snprintf(out, 64, "%s%u-%u-%.16s", prefix, g->first_block, g->end_block,
+                   kiln_hash_hex(g->content, hex));
 }
 
 uint64_t kiln_group_bytes(const kiln_block_group *g, uint64_t n_chunks, uint64_t row_bytes)
@@ -90,21 +92,24 @@ bool kiln_group_is_there(const char *folder, const kiln_block_group *g)
     return kiln_path_join(path, sizeof path, folder, name, NULL) == KILN_OK && lstat(path, &s) == 0;
 }
 
-bool kiln_group_is_whole(const char *folder, const kiln_block_group *g, uint64_t n_chunks, uint64_t row_bytes)
+bool kiln_group_is_whole(const char *folder, const kiln_block_group *g, uint64_t n_chunks,
+                         uint64_t row_bytes)
 {
     char name[64];
     kiln_group_name(g, name);
     return kiln_scratch_is_whole(folder, name, kiln_group_bytes(g, n_chunks, row_bytes));
 }
 
-kiln_status kiln_group_keep_sound(const kiln_group_store *s, uint32_t group, bool *kept, kiln_error *err)
+kiln_status kiln_group_keep_sound(const kiln_group_store *s, uint32_t group, bool *kept,
+                                  kiln_error *err)
 {
     const kiln_block_group *g = &s->groups->items[group];
     char name[64];
     *kept = false;
     if (s->memory) return KILN_OK;
     kiln_group_name(g, name);
-    return kiln_scratch_keep_sound(s->folder, name, kiln_group_bytes(g, s->n_chunks, s->row_bytes), kept, err);
+    return kiln_scratch_keep_sound(s->folder, name, kiln_group_bytes(g, s->n_chunks, s->row_bytes),
+                                   kept, err);
 }
 
 static bool is_wanted_group(const kiln_block_groups *g, const char *name)
@@ -123,16 +128,22 @@ void kiln_groups_drop_others(const char *folder, const kiln_block_groups *g)
     DIR *d = opendir(folder);
     if (!d) return;
     for (const struct dirent *e = readdir(d); e; e = readdir(d)) {
-        if (strncmp(e->d_name, prefix, sizeof prefix - 1) != 0 || is_wanted_group(g, e->d_name)) continue;
-        if (kiln_path_join(path, sizeof path, folder, e->d_name, NULL) == KILN_OK && unlink(path) != 0)
+        if (strncmp(e->d_name, prefix, sizeof prefix - 1) != 0 || is_wanted_group(g, e->d_name))
+            continue;
+        if (kiln_path_join(path, sizeof path, folder, e->d_name, NULL) == KILN_OK &&
+            unlink(path) != 0)
             kiln_warn("scratch '%s' could not be removed: %s", path, strerror(errno));
     }
     (void)closedir(d);
 }
 
-/* ---- where a group lies --------------------------------------------------------------------------------------------------- */
-/* Where a group lies in shared memory. Groups that follow each other are in different files, because they are written at a time. */
-static const kiln_scratch_file *memory_of(const kiln_group_store *s, uint32_t group) { return &s->memory[group % s->n_memory]; }
+/* ---- where a group lies ---------------------------------------------------------------------- */
+/* Where a group lies in shared memory. Groups that follow each other are in different files,
+ * because they are written at a time. */
+static const kiln_scratch_file *memory_of(const kiln_group_store *s, uint32_t group)
+{
+    return &s->memory[group % s->n_memory];
+}
 
 static uint64_t place_of_group(const kiln_group_store *s, uint32_t group)
 {
@@ -140,7 +151,8 @@ static uint64_t place_of_group(const kiln_group_store *s, uint32_t group)
            s->groups->items[group].first_block * kiln_block_sums_bytes(s->n_chunks);
 }
 
-kiln_status kiln_group_create(const kiln_group_store *s, uint32_t group, kiln_scratch_file *out, uint64_t *at, kiln_error *err)
+kiln_status kiln_group_create(const kiln_group_store *s, uint32_t group, kiln_scratch_file *out,
+                              uint64_t *at, kiln_error *err)
 {
     const kiln_block_group *g = &s->groups->items[group];
     char name[64];
@@ -151,7 +163,8 @@ kiln_status kiln_group_create(const kiln_group_store *s, uint32_t group, kiln_sc
         return KILN_OK;
     }
     kiln_group_name(g, name);
-    KILN_TRY(kiln_scratch_create(s->folder, name, kiln_group_bytes(g, s->n_chunks, s->row_bytes), out, err));
+    KILN_TRY(kiln_scratch_create(s->folder, name, kiln_group_bytes(g, s->n_chunks, s->row_bytes),
+                                 out, err));
     out->left_in_cache = s->groups->are_of_boot;
     return KILN_OK;
 }
@@ -168,20 +181,25 @@ void kiln_group_drop(const kiln_group_store *s, kiln_scratch_file *f)
     if (!s->memory) kiln_scratch_drop(f);
 }
 
-/* ---- slices ------------------------------------------------------------------------------------------------------------- */
-kiln_hash kiln_slice_hash(const kiln_group_store *s, uint32_t group, const uint32_t *rows, const unsigned char *bytes, uint64_t n)
+/* ---- slices ---------------------------------------------------------------------------------- */
+kiln_hash kiln_slice_hash(const kiln_group_store *s, uint32_t group, const uint32_t *rows,
+                          const unsigned char *bytes, uint64_t n)
 {
     kiln_hash all = kiln_hash_of(bytes, n * s->row_bytes);
-    const kiln_hash of_rows = kiln_hash_of(rows, n * sizeof *rows), *content = &s->groups->items[group].content;
-    for (unsigned i = 0; i < sizeof all.bytes; i++) all.bytes[i] ^= of_rows.bytes[i] ^ content->bytes[i] ^ s->plan.bytes[i];
+    const kiln_hash of_rows = kiln_hash_of(rows, n * sizeof *rows),
+                    *content = &s->groups->items[group].content;
+    for (unsigned i = 0; i < sizeof all.bytes; i++)
+        all.bytes[i] ^= of_rows.bytes[i] ^ content->bytes[i] ^ s->plan.bytes[i];
     return all;
 }
 
 /* What stays is found by the next run, too. */
-static kiln_status refuse_slice(const kiln_group_store *s, const kiln_scratch_file *f, const char *why, kiln_error *err)
+static kiln_status refuse_slice(const kiln_group_store *s, const kiln_scratch_file *f,
+                                const char *why, kiln_error *err)
 {
     if (!s->memory && !s->only_reads) (void)unlink(f->path);
-    return kiln_fail(err, KILN_E_IO, "scratch '%s' is %s; run the same command again", f->path, why);
+    return kiln_fail(err, KILN_E_IO, "scratch '%s' is %s; run the same command again", f->path,
+                     why);
 }
 
 typedef struct {
@@ -190,28 +208,33 @@ typedef struct {
     const uint32_t *rows; /* [n] of the group */
 } wanted_slice;
 
-static kiln_status read_slice(const kiln_group_store *s, const kiln_scratch_file *f, uint64_t at, const wanted_slice *w,
-                              unsigned char *to, kiln_error *err)
+static kiln_status read_slice(const kiln_group_store *s, const kiln_scratch_file *f, uint64_t at,
+                              const wanted_slice *w, unsigned char *to, kiln_error *err)
 {
     kiln_slice slice;
     KILN_TRY(kiln_scratch_read(f, at + w->chunk * sizeof slice, &slice, sizeof slice, err));
-    if (slice.end < slice.begin || slice.end - slice.begin != w->n || slice.end > s->groups->items[w->group].n_rows)
+    if (slice.end < slice.begin || slice.end - slice.begin != w->n ||
+        slice.end > s->groups->items[w->group].n_rows)
         return refuse_slice(s, f, "from another plan", err);
     const uint64_t first = at + s->n_chunks * sizeof slice + slice.begin * s->row_bytes;
     KILN_TRY(kiln_scratch_read(f, first, to, w->n * s->row_bytes, err));
-    if (kiln_hash_equal(slice.hash, kiln_slice_hash(s, w->group, w->rows, to, w->n))) return KILN_OK;
+    if (kiln_hash_equal(slice.hash, kiln_slice_hash(s, w->group, w->rows, to, w->n)))
+        return KILN_OK;
     return refuse_slice(s, f, "damaged: its content differs from what was written", err);
 }
 
-static kiln_status open_group_file(const kiln_group_store *s, uint32_t group, kiln_scratch_file *f, kiln_error *err)
+static kiln_status open_group_file(const kiln_group_store *s, uint32_t group, kiln_scratch_file *f,
+                                   kiln_error *err)
 {
     const kiln_block_group *g = &s->groups->items[group];
     char name[64];
     kiln_group_name(g, name);
-    return kiln_scratch_open(s->folder, name, kiln_group_bytes(g, s->n_chunks, s->row_bytes), f, err);
+    return kiln_scratch_open(s->folder, name, kiln_group_bytes(g, s->n_chunks, s->row_bytes), f,
+                             err);
 }
 
-static kiln_status read_from_file(const kiln_group_store *s, const wanted_slice *w, unsigned char *to, kiln_error *err)
+static kiln_status read_from_file(const kiln_group_store *s, const wanted_slice *w,
+                                  unsigned char *to, kiln_error *err)
 {
     kiln_scratch_file f;
     KILN_TRY(open_group_file(s, w->group, &f, err));
@@ -220,13 +243,17 @@ static kiln_status read_from_file(const kiln_group_store *s, const wanted_slice 
     return st;
 }
 
-kiln_status kiln_group_slices(const kiln_group_store *s, uint64_t index, const kiln_row_list *rows, unsigned char *out,
-                              kiln_error *err)
+kiln_status kiln_group_slices(const kiln_group_store *s, uint64_t index, const kiln_row_list *rows,
+                              unsigned char *out, kiln_error *err)
 {
-    if (index >= s->n_chunks) return kiln_fail(err, KILN_E_BUG, "the plan has no chunk %llu", (unsigned long long)index);
+    if (index >= s->n_chunks)
+        return kiln_fail(err, KILN_E_BUG, "the plan has no chunk %llu", (unsigned long long)index);
     for (uint32_t i = 0; i < s->groups->n; i++) {
         const uint64_t first = rows->starts[i];
-        const wanted_slice w = {.chunk = index, .n = rows->starts[i + 1] - first, .group = i, .rows = rows->from + first};
+        const wanted_slice w = {.chunk = index,
+                                .n = rows->starts[i + 1] - first,
+                                .group = i,
+                                .rows = rows->from + first};
         unsigned char *to = out + first * s->row_bytes;
         if (w.n == 0) continue;
         if (s->memory)
@@ -237,20 +264,21 @@ kiln_status kiln_group_slices(const kiln_group_store *s, uint64_t index, const k
     return KILN_OK;
 }
 
-/* ---- sums --------------------------------------------------------------------------------------------------------------- */
+/* ---- sums ------------------------------------------------------------------------------------ */
 kiln_row_sum kiln_sums_hash(const kiln_group_store *s, uint32_t group, const kiln_row_sum *sums)
 {
     const kiln_hash *content = &s->groups->items[group].content;
     kiln_hash all = kiln_hash_of(sums, s->n_chunks * sizeof *sums);
     kiln_row_sum out;
-    for (unsigned i = 0; i < sizeof all.bytes; i++) all.bytes[i] ^= content->bytes[i] ^ s->plan.bytes[i];
+    for (unsigned i = 0; i < sizeof all.bytes; i++)
+        all.bytes[i] ^= content->bytes[i] ^ s->plan.bytes[i];
     _Static_assert(sizeof out == sizeof all.bytes, "a hash has the room of a sum");
     memcpy(&out, all.bytes, sizeof out);
     return out;
 }
 
-static kiln_status read_sums(const kiln_group_store *s, const kiln_scratch_file *f, uint64_t at, uint32_t group, kiln_row_sum *sums,
-                             kiln_error *err)
+static kiln_status read_sums(const kiln_group_store *s, const kiln_scratch_file *f, uint64_t at,
+                             uint32_t group, kiln_row_sum *sums, kiln_error *err)
 {
     KILN_TRY(kiln_scratch_read(f, at, sums, kiln_block_sums_bytes(s->n_chunks), err));
     const kiln_row_sum hash = kiln_sums_hash(s, group, sums);
@@ -258,16 +286,19 @@ static kiln_status read_sums(const kiln_group_store *s, const kiln_scratch_file 
     return refuse_slice(s, f, "damaged: its content differs from what was written", err);
 }
 
-kiln_status kiln_group_sums(const kiln_group_store *s, uint32_t block, kiln_row_sum *sums, kiln_error *err)
+kiln_status kiln_group_sums(const kiln_group_store *s, uint32_t block, kiln_row_sum *sums,
+                            kiln_error *err)
 {
     uint32_t group = 0;
     kiln_scratch_file f;
     while (group < s->groups->n && s->groups->items[group].end_block <= block) group++;
-    if (group == s->groups->n) return kiln_fail(err, KILN_E_BUG, "block %u belongs to no group", block);
+    if (group == s->groups->n)
+        return kiln_fail(err, KILN_E_BUG, "block %u belongs to no group", block);
     const kiln_block_group *g = &s->groups->items[group];
-    const uint64_t at =
-        s->n_chunks * sizeof(kiln_slice) + g->n_rows * s->row_bytes + (block - g->first_block) * kiln_block_sums_bytes(s->n_chunks);
-    if (s->memory) return read_sums(s, memory_of(s, group), place_of_group(s, group) + at, group, sums, err);
+    const uint64_t at = s->n_chunks * sizeof(kiln_slice) + g->n_rows * s->row_bytes +
+                        (block - g->first_block) * kiln_block_sums_bytes(s->n_chunks);
+    if (s->memory)
+        return read_sums(s, memory_of(s, group), place_of_group(s, group) + at, group, sums, err);
     KILN_TRY(open_group_file(s, group, &f, err));
     const kiln_status st = read_sums(s, &f, at, group, sums, err);
     kiln_scratch_drop(&f);

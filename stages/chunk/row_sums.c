@@ -1,6 +1,7 @@
-/* Hashes of rows. Planes are planar, so a run of rows that the first cache holds takes one component after the other; two
- * components of 32 bits, nearly all there are, go into one step. The steps are multiplications by odd numbers, rotations and
- * additions, of which each is one to one (the numbers are those of XXH64, the last mixing that of MurmurHash3). */
+/* Hashes of rows. Planes are planar, so a run of rows that the first cache holds takes one
+ * component after the other; two components of 32 bits, nearly all there are, go into one step. The
+ * steps are multiplications by odd numbers, rotations and additions, of which each is one to one
+ * (the numbers are those of XXH64, the last mixing that of MurmurHash3). */
 #include "stages/chunk/row_sums.h"
 
 #include "base/minmax.h"
@@ -58,13 +59,15 @@ static void add_component(run_hashes *h, const unsigned char *a, uint32_t size, 
 }
 
 /* Rows [first, first + n) of a part. */
-static void add_part(run_hashes *h, const kiln_block_rows *b, const kiln_row_part *p, uint64_t first, uint64_t n)
+static void add_part(run_hashes *h, const kiln_block_rows *b, const kiln_row_part *p,
+                     uint64_t first, uint64_t n)
 {
     const uint64_t apart = b->n_rows * p->size; /* bytes from a component to the next */
     const unsigned char *at = b->planes + b->n_rows * p->at + first * p->size;
     uint32_t c = 0;
     if (p->size == sizeof(uint32_t))
-        for (; c + 1 < p->plane->components; c += 2) add_pair(h, at + c * apart, at + (c + 1) * apart, n);
+        for (; c + 1 < p->plane->components; c += 2)
+            add_pair(h, at + c * apart, at + (c + 1) * apart, n);
     for (; c < p->plane->components; c++) add_component(h, at + c * apart, p->size, n);
 }
 
@@ -86,5 +89,6 @@ static void add_run(const kiln_block_rows *b, uint64_t first, uint64_t n, kiln_r
 void kiln_row_sums_add(const kiln_block_rows *b, kiln_row_sum *sums)
 {
     const uint64_t end = b->first + b->count;
-    for (uint64_t first = b->first; first < end; first += RUN) add_run(b, first, kiln_min_u64(end - first, RUN), sums);
+    for (uint64_t first = b->first; first < end; first += RUN)
+        add_run(b, first, kiln_min_u64(end - first, RUN), sums);
 }

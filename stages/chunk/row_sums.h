@@ -1,15 +1,17 @@
 /* row_sums -- what the rows of a chunk hold, as a number that each block adds its part to.
  *
- * Problem. A chunk takes rows of nearly every block, because blocks follow the source and chunks follow space. If a chunk were
- * known by its blocks, one changed value would make nearly every chunk again.
+ * Problem. A chunk takes rows of nearly every block, because blocks follow the source and chunks
+ * follow space. If a chunk were known by its blocks, one changed value would make nearly every
+ * chunk again.
  *
- * Layout. A row has a hash of 128 bits: of its block, its place in it and its values. The hashes of a chunk's rows are added, each
- * half modulo 2^64, so the sum depends neither on the order of the rows nor on how blocks are grouped or shared out. The part of a
- * block is an array, sums[n_chunks]. Which rows they are, and in which order, the plan says (kiln_planned_chunk.rows).
+ * Layout. A row has a hash of 128 bits: of its block, its place in it and its values. The hashes of
+ * a chunk's rows are added, each half modulo 2^64, so the sum depends neither on the order of the
+ * rows nor on how blocks are grouped or shared out. The part of a block is an array,
+ * sums[n_chunks]. Which rows they are, and in which order, the plan says (kiln_planned_chunk.rows).
  *
- * Why it is enough. Each step of a row's hash maps values one to one, so a row of which one value (or one pair of neighbouring
- * 32-bit values) changes never keeps its hash; and a hash is mixed before it is added, so two changed rows cancel by chance
- * only, once in 2^128.
+ * Why it is enough. Each step of a row's hash maps values one to one, so a row of which one value
+ * (or one pair of neighbouring 32-bit values) changes never keeps its hash; and a hash is mixed
+ * before it is added, so two changed rows cancel by chance only, once in 2^128.
  *
  * Pure functions; any thread may call them. */
 #ifndef KILN_STAGES_CHUNK_ROW_SUMS_H

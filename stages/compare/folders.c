@@ -1,4 +1,5 @@
-/* Which pictures of two folders belong together. Both are listed, sorted by name without suffix, and walked side by side. */
+/* Which pictures of two folders belong together. Both are listed, sorted by name without suffix,
+ * and walked side by side. */
 #include "stages/compare/compare.h"
 
 #include "base/file.h"
@@ -57,12 +58,15 @@ static kiln_status add_picture_name(name_list *list, const char *name, kiln_erro
     if (list->n == list->capacity) {
         const size_t capacity = list->capacity ? 2 * list->capacity : 64;
         char **more = realloc(list->name, capacity * sizeof *more);
-        if (!more) return kiln_fail(err, KILN_E_NOMEM, "out of memory for the names of %zu pictures", capacity);
+        if (!more)
+            return kiln_fail(err, KILN_E_NOMEM, "out of memory for the names of %zu pictures",
+                             capacity);
         list->name = more;
         list->capacity = capacity;
     }
     list->name[list->n] = strdup(name);
-    if (!list->name[list->n]) return kiln_fail(err, KILN_E_NOMEM, "out of memory for the name of a picture");
+    if (!list->name[list->n])
+        return kiln_fail(err, KILN_E_NOMEM, "out of memory for the name of a picture");
     list->n++;
     return KILN_OK;
 }
@@ -74,10 +78,13 @@ static kiln_status walk(FTS *tree, const char *folder, name_list *out, kiln_erro
     const size_t skip = strlen(folder) + (folder[strlen(folder) - 1] != '/');
     while (errno = 0, (e = fts_read(tree))) {
         if (e->fts_info == FTS_ERR || e->fts_info == FTS_DNR || e->fts_info == FTS_NS)
-            return kiln_fail(err, KILN_E_IO, "cannot read '%s': %s", e->fts_path, strerror(e->fts_errno));
-        if (e->fts_info == FTS_F && is_picture(e->fts_path)) KILN_TRY(add_picture_name(out, e->fts_path + skip, err));
+            return kiln_fail(err, KILN_E_IO, "cannot read '%s': %s", e->fts_path,
+                             strerror(e->fts_errno));
+        if (e->fts_info == FTS_F && is_picture(e->fts_path))
+            KILN_TRY(add_picture_name(out, e->fts_path + skip, err));
     }
-    return errno ? kiln_fail(err, KILN_E_IO, "cannot read '%s': %s", folder, strerror(errno)) : KILN_OK;
+    return errno ? kiln_fail(err, KILN_E_IO, "cannot read '%s': %s", folder, strerror(errno))
+                 : KILN_OK;
 }
 
 static kiln_status list_pictures(const char *folder, name_list *out, kiln_error *err)
@@ -91,7 +98,7 @@ static kiln_status list_pictures(const char *folder, name_list *out, kiln_error 
     return st;
 }
 
-/* ---- pairs ------------------------------------------------------------------------------------------------------- */
+/* ---- pairs ----------------------------------------------------------------------------------- */
 
 static size_t same_stem(const name_list *list, size_t from)
 {
@@ -119,7 +126,8 @@ static char **only_left(char **names, size_t n)
     return left;
 }
 
-/* Names of one stem on both sides: the same names first, then what is left alone, then what has no partner. */
+/* Names of one stem on both sides: the same names first, then what is left alone, then what has no
+ * partner. */
 static void pair_group(char **a, size_t na, char **b, size_t nb, kiln_picture_pairs *out)
 {
     for (size_t i = 0; i < na; i++)
@@ -144,7 +152,8 @@ static void pair_all(const name_list *a, const name_list *b, kiln_picture_pairs 
     }
 }
 
-kiln_status kiln_compare_folders(const char *a, const char *b, kiln_picture_pairs *out, kiln_error *err)
+kiln_status kiln_compare_folders(const char *a, const char *b, kiln_picture_pairs *out,
+                                 kiln_error *err)
 {
     name_list of_a = {0}, of_b = {0};
     kiln_status st = KILN_OK;

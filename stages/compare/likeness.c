@@ -1,7 +1,8 @@
 /* Reads two pictures and measures how alike they are.
  *
- * Colours are clamped to [0,1] for PSNR and SSIM, as kiln-render's own metrics are; the means are of the values as they
- * stand, so that an unclamped .npy can be held against a renderer's figures. Alpha enters psnr_rgba and the means alone. */
+ * Colours are clamped to [0,1] for PSNR and SSIM, as kiln-render's own metrics are; the means are
+ * of the values as they stand, so that an unclamped .npy can be held against a renderer's figures.
+ * Alpha enters psnr_rgba and the means alone. */
 #include "stages/compare/compare.h"
 
 #include "base/log.h"
@@ -39,32 +40,43 @@ static kiln_status spread_grey(kiln_picture *p, kiln_error *err)
 static kiln_status read_picture(const char *path, kiln_picture *p, kiln_error *err)
 {
     KILN_TRY(kiln_picture_read(path, p, err));
-    if (p->warning[0]) kiln_warn("'%s' is damaged, and the decoder made up some of its pixels: %s", path, p->warning);
+    if (p->warning[0])
+        kiln_warn("'%s' is damaged, and the decoder made up some of its pixels: %s", path,
+                  p->warning);
     for (size_t i = 0; i < (size_t)p->width * p->height * p->channels; i++)
         if (!isfinite(p->data[i]))
-            return kiln_fail(err, KILN_E_INPUT, "'%s' holds a value that is not finite at pixel %zu,%zu", path,
+            return kiln_fail(err, KILN_E_INPUT,
+                             "'%s' holds a value that is not finite at pixel %zu,%zu", path,
                              i / p->channels % p->width, i / p->channels / p->width);
     return spread_grey(p, err);
 }
 
-/* The part of B that lies against the part of A: all of it, or the same part when B is as large as A. */
-static kiln_status place_rect_in_b(const kiln_compare_rect *part, const char *path, const kiln_picture *a, const kiln_picture *b,
+/* The part of B that lies against the part of A: all of it, or the same part when B is as large as
+ * A. */
+static kiln_status place_rect_in_b(const kiln_compare_rect *part, const char *path,
+                                   const kiln_picture *a, const kiln_picture *b,
                                    kiln_compare_rect *in_b, kiln_error *err)
 {
-    if ((uint64_t)part->x + part->width > a->width || (uint64_t)part->y + part->height > a->height || !part->width || !part->height)
-        return kiln_fail(err, KILN_E_USAGE, "the rectangle %u,%u,%u,%u does not lie inside A, which has %u x %u pixels", part->x,
-                         part->y, part->width, part->height, a->width, a->height);
+    if ((uint64_t)part->x + part->width > a->width ||
+        (uint64_t)part->y + part->height > a->height || !part->width || !part->height)
+        return kiln_fail(
+            err, KILN_E_USAGE,
+            "the rectangle %u,%u,%u,%u does not lie inside A, which has %u x %u pixels", part->x,
+            part->y, part->width, part->height, a->width, a->height);
     *in_b = *part;
     if (b->width == a->width && b->height == a->height) return KILN_OK;
     in_b->x = in_b->y = 0;
     if (b->width == part->width && b->height == part->height) return KILN_OK;
-    return kiln_fail(err, KILN_E_INPUT, "'%s' has %u x %u pixels, but it is compared with %u x %u; choose a part of A with --rect",
-                     path, b->width, b->height, part->width, part->height);
+    return kiln_fail(
+        err, KILN_E_INPUT,
+        "'%s' has %u x %u pixels, but it is compared with %u x %u; choose a part of A with --rect",
+        path, b->width, b->height, part->width, part->height);
 }
 
 static view view_of(const kiln_picture *p, const kiln_compare_rect *part)
 {
-    return (view){p->data + ((size_t)part->y * p->width + part->x) * p->channels, p->channels, p->width};
+    return (view){p->data + ((size_t)part->y * p->width + part->x) * p->channels, p->channels,
+                  p->width};
 }
 
 static void add_means(const view *v, const kiln_compare_rect *part, double mean[4])
@@ -73,7 +85,8 @@ static void add_means(const view *v, const kiln_compare_rect *part, double mean[
     for (uint32_t c = 0; c < v->step; c++) {
         double sum = 0;
         for (uint32_t y = 0; y < part->height; y++)
-            for (uint32_t x = 0; x < part->width; x++) sum += (double)v->data[((size_t)y * v->row + x) * v->step + c];
+            for (uint32_t x = 0; x < part->width; x++)
+                sum += (double)v->data[((size_t)y * v->row + x) * v->step + c];
         mean[c] = sum / n;
     }
 }
@@ -83,15 +96,16 @@ static double alpha_mse(const view *a, const view *b, const kiln_compare_rect *p
     double sum = 0;
     for (uint32_t y = 0; y < part->height; y++)
         for (uint32_t x = 0; x < part->width; x++) {
-            const double d = kiln_clamp_f64((double)a->data[((size_t)y * a->row + x) * 4 + 3], 0, 1) -
-                             kiln_clamp_f64((double)b->data[((size_t)y * b->row + x) * 4 + 3], 0, 1);
+            const double d =
+                kiln_clamp_f64((double)a->data[((size_t)y * a->row + x) * 4 + 3], 0, 1) -
+                kiln_clamp_f64((double)b->data[((size_t)y * b->row + x) * 4 + 3], 0, 1);
             sum += d * d;
         }
     return sum / ((double)part->width * part->height);
 }
 
-static kiln_status measure_likeness(const view *a, const view *b, const kiln_compare_rect *part, unsigned threads,
-                                    kiln_comparison *out, kiln_error *err)
+static kiln_status measure_likeness(const view *a, const view *b, const kiln_compare_rect *part,
+                                    unsigned threads, kiln_comparison *out, kiln_error *err)
 {
     const kiln_exec x = {.device = -1, .threads = threads};
     const kiln_metrics_args args = {.width = part->width,
@@ -117,11 +131,13 @@ static kiln_status measure_likeness(const view *a, const view *b, const kiln_com
     add_means(a, part, out->mean_a);
     add_means(b, part, out->mean_b);
     out->has_alpha = a->step == 4 && b->step == 4;
-    if (out->has_alpha) out->psnr_rgba = -10 * log10((3 * out->colour.mse + alpha_mse(a, b, part)) / 4);
+    if (out->has_alpha)
+        out->psnr_rgba = -10 * log10((3 * out->colour.mse + alpha_mse(a, b, part)) / 4);
     return KILN_OK;
 }
 
-kiln_status kiln_compare_pictures(const char *path_a, const char *path_b, const kiln_compare_rect *rect, unsigned threads,
+kiln_status kiln_compare_pictures(const char *path_a, const char *path_b,
+                                  const kiln_compare_rect *rect, unsigned threads,
                                   kiln_comparison *out, kiln_error *err)
 {
     kiln_picture a = {0}, b = {0};

@@ -36,9 +36,11 @@ static bool find_place(const char *path, char out[KILN_PATH_MAX])
     if (strcmp(path, "/") == 0) return resolve(path, out);
     do {
         while (at > 0 && path[at - 1] != '/') at--;
-        if ((size_t)snprintf(above, sizeof above, "%.*s", (int)at, at ? path : ".") >= sizeof above) return false;
+        if ((size_t)snprintf(above, sizeof above, "%.*s", (int)at, at ? path : ".") >= sizeof above)
+            return false;
         if (resolve(at ? above : ".", real))
-            return snprintf(out, KILN_PATH_MAX, "%s/%s", strcmp(real, "/") == 0 ? "" : real, path + at) < KILN_PATH_MAX;
+            return snprintf(out, KILN_PATH_MAX, "%s/%s", strcmp(real, "/") == 0 ? "" : real,
+                            path + at) < KILN_PATH_MAX;
         while (at > 0 && path[at - 1] == '/') at--;
     } while (at > 0);
     return false;
@@ -67,9 +69,11 @@ static const char *touches(const target *t, const char *path)
     char real[KILN_PATH_MAX], place[KILN_PATH_MAX];
     struct stat info;
     if (!resolve(path, real) || stat(real, &info) != 0 || !find_place(path, place)) return NULL;
-    if (is_same(t, &info) || strcmp(t->place, real) == 0 || strcmp(t->place, place) == 0) return "is";
+    if (is_same(t, &info) || strcmp(t->place, real) == 0 || strcmp(t->place, place) == 0)
+        return "is";
     if (is_left_out(t, &info, real)) return NULL;
-    if (t->there && S_ISDIR(info.st_mode) && is_in(t->place, real)) return "lies in"; /* what is new there is no input */
+    /* what is new there is no input */
+    if (t->there && S_ISDIR(info.st_mode) && is_in(t->place, real)) return "lies in";
     return t->is_folder && (is_in(real, t->place) || is_in(place, t->place)) ? "holds" : NULL;
 }
 
@@ -77,7 +81,9 @@ static kiln_status spare(const target *t, const char *path, kiln_error *err)
 {
     const char *how = touches(t, path);
     if (!how) return KILN_OK;
-    return kiln_fail(err, KILN_E_USAGE, "'%.1500s' %s '%.1500s', which is read here; choose another place", t->named, how, path);
+    return kiln_fail(err, KILN_E_USAGE,
+                     "'%.1500s' %s '%.1500s', which is read here; choose another place", t->named,
+                     how, path);
 }
 
 typedef struct {
@@ -92,7 +98,8 @@ static kiln_status spare_source(void *context, const char *path, kiln_error *err
     return spare(c->target, path, err);
 }
 
-/* The file or folder of a word, and what is read of it. A folder with no other file than the target is read for that. */
+/* The file or folder of a word, and what is read of it. A folder with no other file than the target
+ * is read for that. */
 static kiln_status spare_word(target *t, const char *path, unsigned position, kiln_error *err)
 {
     source_check c = {.target = t};
@@ -100,7 +107,8 @@ static kiln_status spare_word(target *t, const char *path, unsigned position, ki
     char real[KILN_PATH_MAX];
     KILN_TRY(spare(t, path, err));
     KILN_TRY(kiln_plain_rows_sources(path, position, spare_source, &c, err));
-    if (!resolve(path, real) || stat(real, &info) != 0 || !is_left_out(t, &info, real)) return KILN_OK;
+    if (!resolve(path, real) || stat(real, &info) != 0 || !is_left_out(t, &info, real))
+        return KILN_OK;
     if (c.n > 0) {
         kiln_say("'%.1500s' is of an earlier run and is replaced, so it is no input", t->named);
         return KILN_OK;
@@ -110,15 +118,16 @@ static kiln_status spare_word(target *t, const char *path, unsigned position, ki
     return spare(t, path, err);
 }
 
-kiln_status kiln_convert_spare_inputs(const char *const *files, unsigned n, const char *named, kiln_target_kind kind,
-                                      kiln_error *err)
+kiln_status kiln_convert_spare_inputs(const char *const *files, unsigned n, const char *named,
+                                      kiln_target_kind kind, kiln_error *err)
 {
     char path[KILN_PATH_MAX];
     target t = {.named = named, .is_folder = kind == KILN_TARGET_FOLDER};
     kiln_plain_rows_leave_out(NULL);
     if (!find_place(named, t.place)) return KILN_OK; /* it cannot be made, and the run says so */
     t.there = stat(named, &t.info) == 0;
-    t.is_old = kind == KILN_TARGET_REPLACED && t.there && S_ISREG(t.info.st_mode) && kiln_product_was_written(named);
+    t.is_old = kind == KILN_TARGET_REPLACED && t.there && S_ISREG(t.info.st_mode) &&
+               kiln_product_was_written(named);
     if (t.is_old) kiln_plain_rows_leave_out(t.place);
     for (unsigned i = 0; i < n; i++) {
         if (strcmp(files[i], "-") == 0) continue;

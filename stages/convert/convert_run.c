@@ -1,4 +1,5 @@
-/* convert_run -- see the header. Chunks of the layer are blocks of the files, so the bytes are those of kiln-export --layer source.
+/* convert_run -- see the header. Chunks of the layer are blocks of the files, so the bytes are
+ * those of kiln-export --layer source.
  */
 #include "stages/convert/convert_run.h"
 
@@ -17,7 +18,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-/* ---- the target ------------------------------------------------------------------------------------------ */
+/* ---- the target ------------------------------------------------------------------------------ */
 
 static bool is_folder_name(const char *out) { return !kiln_path_base(out)[0] || kiln_is_dir(out); }
 
@@ -27,7 +28,9 @@ static kiln_status refuse_no_suffix(const char *out, kiln_error *err)
     char written[KILN_WRITERS_TEXT];
     kiln_writers_text(KILN_ASKS_CONVERT, written);
     return kiln_fail(err, KILN_E_USAGE,
-                     "'%.1500s' has no suffix that names a format; these are written: %s; or name one with --format", out, written);
+                     "'%.1500s' has no suffix that names a format; these are written: %s; or name "
+                     "one with --format",
+                     out, written);
 }
 
 kiln_status kiln_convert_writer(const char *out, const kiln_writer **writer, kiln_error *err)
@@ -36,7 +39,9 @@ kiln_status kiln_convert_writer(const char *out, const kiln_writer **writer, kil
     uint32_t n;
     const bool given = kiln_opt_given(&kiln_export_cli, "format");
     KILN_TRY(kiln_writers_parse(kiln_export_given.format, list, &n, err));
-    if (n > 1) return kiln_fail(err, KILN_E_USAGE, "OUT is one file or folder, and --format names %u formats", n);
+    if (n > 1)
+        return kiln_fail(err, KILN_E_USAGE,
+                         "OUT is one file or folder, and --format names %u formats", n);
     *writer = list[0];
     if (is_folder_name(out)) return kiln_export_spz_version(writer, &n, err);
     if (!given && !kiln_path_has_suffix(out)) return refuse_no_suffix(out, err);
@@ -44,10 +49,12 @@ kiln_status kiln_convert_writer(const char *out, const kiln_writer **writer, kil
     return kiln_export_spz_version(writer, &n, err);
 }
 
-kiln_status kiln_convert_target(const char *out, const kiln_writer *w, char target[KILN_PATH_MAX], kiln_error *err)
+kiln_status kiln_convert_target(const char *out, const kiln_writer *w, char target[KILN_PATH_MAX],
+                                kiln_error *err)
 {
     const bool one_file = w->functions->place == KILN_PLACE_FILE;
-    if (is_folder_name(out) && one_file) return kiln_path_join(target, KILN_PATH_MAX, out, w->default_name, err);
+    if (is_folder_name(out) && one_file)
+        return kiln_path_join(target, KILN_PATH_MAX, out, w->default_name, err);
     (void)snprintf(target, KILN_PATH_MAX, "%s", out);
     for (size_t n = strlen(target); n > 1 && target[n - 1] == '/';) target[--n] = '\0';
     if (one_file || !kiln_is_dir(target)) return KILN_OK;
@@ -75,19 +82,21 @@ static kiln_target_kind target_kind(const kiln_writer *w, bool bakes)
     return kiln_export_given.overwrite && !bakes ? KILN_TARGET_REPLACED : KILN_TARGET_FILE;
 }
 
-kiln_status kiln_convert_guard(const char *const *files, unsigned n, const char *target, bool bakes, kiln_error *err)
+kiln_status kiln_convert_guard(const char *const *files, unsigned n, const char *target, bool bakes,
+                               kiln_error *err)
 {
     kiln_export_target *t;
     KILN_TRY(KILN_ALLOC(&t, 1, "a target", err));
     kiln_status st = kiln_convert_writer(target, &t->writer, err);
     if (st == KILN_OK) st = kiln_convert_target(target, t->writer, t->path, err);
-    if (st == KILN_OK) st = kiln_convert_spare_inputs(files, n, t->path, target_kind(t->writer, bakes), err);
+    if (st == KILN_OK)
+        st = kiln_convert_spare_inputs(files, n, t->path, target_kind(t->writer, bakes), err);
     if (st == KILN_OK) st = guard_target(t, err);
     free(t);
     return st;
 }
 
-/* ---- the run --------------------------------------------------------------------------------------------- */
+/* ---- the run --------------------------------------------------------------------------------- */
 
 typedef struct {
     kiln_plain_rows rows;
@@ -124,7 +133,8 @@ static kiln_status foresee_converted(kiln_run *r, conversion *c, kiln_error *err
     KILN_GO(KILN_ALLOC(&bake, 1, "a bake", err));
     bake->layer = expected.layer;
     bake->n_source_rows = expected.layer->count;
-    bake->scene.kind = kiln_chunk_plane(expected.layer->chunks, "log_scales") ? KILN_SCENE_SPLATS : KILN_SCENE_POINTS;
+    bake->scene.kind = kiln_chunk_plane(expected.layer->chunks, "log_scales") ? KILN_SCENE_SPLATS
+                                                                              : KILN_SCENE_POINTS;
     e.bakes = bake;
     e.from = (kiln_export_from){NULL, expected.packed_bytes, expected.block_ram};
     KILN_GO(kiln_export_wishes(&e, err));
@@ -132,7 +142,8 @@ static kiln_status foresee_converted(kiln_run *r, conversion *c, kiln_error *err
     e.filters.n = 0;
     KILN_GO(kiln_export_choose(&e, NULL, err));
     e.filters.n = n_filters;
-    if (e.splats || c->to.writer->holds & KILN_HOLDS_POINTS) KILN_GO(kiln_export_foresee(r, c->to.writer, &e, &none, err));
+    if (e.splats || c->to.writer->holds & KILN_HOLDS_POINTS)
+        KILN_GO(kiln_export_foresee(r, c->to.writer, &e, &none, err));
 done:
     free(e.chunks);
     free(bake);
@@ -141,7 +152,8 @@ done:
 }
 
 /* All rows are the only bake. */
-static kiln_status read_converted(kiln_run *r, const char *const *files, unsigned n, conversion *c, kiln_error *err)
+static kiln_status read_converted(kiln_run *r, const char *const *files, unsigned n, conversion *c,
+                                  kiln_error *err)
 {
     KILN_TRY(kiln_plain_rows_find(files, n, NULL, &c->rows, err));
     KILN_TRY(foresee_converted(r, c, err));
@@ -150,7 +162,8 @@ static kiln_status read_converted(kiln_run *r, const char *const *files, unsigne
     KILN_TRY(kiln_import_scene(&c->rows.in, &c->bake.scene, err));
     c->bake.layer = c->rows.layer;
     c->bake.n_source_rows = c->bake.scene.rows_read;
-    c->e.from = (kiln_export_from){c->rows.packed.data, c->rows.packed.size, kiln_import_block_ram(&c->rows.in)};
+    c->e.from = (kiln_export_from){c->rows.packed.data, c->rows.packed.size,
+                                   kiln_import_block_ram(&c->rows.in)};
     return KILN_OK;
 }
 
@@ -189,7 +202,7 @@ kiln_status kiln_convert_run(kiln_run *r, kiln_error *err)
     return st;
 }
 
-/* ---- worker ------------------------------------------------------------------------------------------------- */
+/* ---- worker ---------------------------------------------------------------------------------- */
 
 typedef struct {
     const kiln_export *e;
@@ -218,9 +231,10 @@ static kiln_status read_block_of(block_planes *p, const kiln_chunk *c, kiln_erro
 {
     uint64_t kept;
     p->chunk = NULL;
-    KILN_TRY(
-        kiln_plain_reader_clean(p->reader, (uint64_t)(c - p->e->bakes[0].layer->chunks), kiln_worker_threads(p->w), &kept, err));
-    if (kept != c->count) return kiln_fail(err, KILN_E_INPUT, "a file was changed while it was converted");
+    KILN_TRY(kiln_plain_reader_clean(p->reader, (uint64_t)(c - p->e->bakes[0].layer->chunks),
+                                     kiln_worker_threads(p->w), &kept, err));
+    if (kept != c->count)
+        return kiln_fail(err, KILN_E_INPUT, "a file was changed while it was converted");
     p->chunk = c;
     return KILN_OK;
 }
@@ -232,18 +246,21 @@ typedef struct {
     bool found;
 } plane_search;
 
-static kiln_status copy_plane(void *context, const char *name, const void *data, uint64_t bytes, uint32_t elem, kiln_error *err)
+static kiln_status copy_plane(void *context, const char *name, const void *data, uint64_t bytes,
+                              uint32_t elem, kiln_error *err)
 {
     plane_search *s = context;
     (void)elem;
     if (s->found || strcmp(name, s->name) != 0) return KILN_OK;
-    if (bytes != s->bytes) return kiln_fail(err, KILN_E_BUG, "plane '%s' has %zu bytes", name, (size_t)bytes);
+    if (bytes != s->bytes)
+        return kiln_fail(err, KILN_E_BUG, "plane '%s' has %zu bytes", name, (size_t)bytes);
     memcpy(s->dst, data, bytes);
     s->found = true;
     return KILN_OK;
 }
 
-static kiln_status give_plane(void *own, const kiln_chunk *c, const char *name, void *dst, size_t bytes, kiln_error *err)
+static kiln_status give_plane(void *own, const kiln_chunk *c, const char *name, void *dst,
+                              size_t bytes, kiln_error *err)
 {
     block_planes *p = own;
     plane_search s = {name, dst, bytes, false};
@@ -254,13 +271,15 @@ static kiln_status give_plane(void *own, const kiln_chunk *c, const char *name, 
 
 static const kiln_export_planes planes_of_blocks = {open_planes, give_plane, close_planes};
 
-kiln_status kiln_convert_unit(kiln_worker *w, const char *name, const void *payload, size_t bytes, kiln_error *err)
+kiln_status kiln_convert_unit(kiln_worker *w, const char *name, const void *payload, size_t bytes,
+                              kiln_error *err)
 {
     static bool writes; /* of this process: a run measures first and then writes */
     bool reads;
     KILN_TRY(kiln_plain_rows_unit(w, name, payload, bytes, &reads, err));
     if (reads) return KILN_OK;
-    if (!writes) kiln_worker_set_state(w, NULL, NULL); /* the reader of blocks: what is kept from here on is an export's */
+    /* the reader of blocks: what is kept from here on is an export's */
+    if (!writes) kiln_worker_set_state(w, NULL, NULL);
     writes = true;
     return kiln_export_unit_of(w, &planes_of_blocks, payload, bytes, err);
 }

@@ -1,4 +1,5 @@
-/* What the parts of the doctor leave behind: lines for people, values and findings for the report. */
+/* What the parts of the doctor leave behind: lines for people, values and findings for the
+ * report. */
 #include "stages/doctor/doctor.h"
 
 #include "base/quote.h"
@@ -22,16 +23,19 @@ void kiln_doctor_set(kiln_doctor *d, const char *key, json_t *value)
     if (!value || json_object_set_new(d->report, key, value) != 0) d->no_memory = true;
 }
 
-void kiln_doctor_find(kiln_doctor *d, kiln_doctor_finding kind, kiln_status status, const char *fmt, ...)
+void kiln_doctor_find(kiln_doctor *d, kiln_doctor_finding kind, kiln_status status, const char *fmt,
+                      ...)
 {
-    static const char *const words[] = {[KILN_NOTE] = "note", [KILN_WARNING] = "warning", [KILN_ILL] = "ill"};
+    static const char *const words[] = {
+        [KILN_NOTE] = "note", [KILN_WARNING] = "warning", [KILN_ILL] = "ill"};
     char sentence[sizeof d->worst.msg];
     va_list args;
     va_start(args, fmt);
     (void)vsnprintf(sentence, sizeof sentence, fmt, args);
     va_end(args);
-    if (json_array_append_new(d->findings, json_pack("{s:s, s:o}", "kind", words[kind], "sentence", kiln_json_string(sentence))) !=
-        0)
+    if (json_array_append_new(d->findings, json_pack("{s:s, s:o}", "kind", words[kind], "sentence",
+                                                     kiln_json_string(sentence))) != 0)
         d->no_memory = true;
-    if (kind == KILN_ILL && d->worst.status == KILN_OK) (void)kiln_fail(&d->worst, status, "%s", sentence);
+    if (kind == KILN_ILL && d->worst.status == KILN_OK)
+        (void)kiln_fail(&d->worst, status, "%s", sentence);
 }

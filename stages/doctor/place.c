@@ -1,4 +1,5 @@
-/* Where the bake lies: room on the disk, the file system, the manifest itself, its lock, scratch that was left. */
+/* Where the bake lies: room on the disk, the file system, the manifest itself, its lock, scratch
+ * that was left. */
 #include "base/file.h"
 #include "base/option.h"
 #include "schema/claim.h"
@@ -18,8 +19,9 @@
 
 enum { DISK_LITTLE = 1 << 30 }; /* bytes: less than a common bake takes */
 
-/* ---- the disk ----------------------------------------------------------------------------------------------------------- */
-/* The type of the mount that holds an absolute path; the last of those with the longest name hides the others. */
+/* ---- the disk -------------------------------------------------------------------------------- */
+/* The type of the mount that holds an absolute path; the last of those with the longest name hides
+ * the others. */
 static void find_type(const char *path, char *type, size_t size)
 {
     size_t best = 0;
@@ -29,7 +31,8 @@ static void find_type(const char *path, char *type, size_t size)
     if (!f) return;
     while ((e = getmntent(f))) {
         const size_t n = strcmp(e->mnt_dir, "/") == 0 ? 0 : strlen(e->mnt_dir);
-        if (n < best || strncmp(path, e->mnt_dir, n) != 0 || (path[n] != '/' && path[n] != '\0')) continue;
+        if (n < best || strncmp(path, e->mnt_dir, n) != 0 || (path[n] != '/' && path[n] != '\0'))
+            continue;
         best = n;
         (void)snprintf(type, size, "%s", e->mnt_type);
     }
@@ -41,28 +44,33 @@ static void look_at_disk(kiln_doctor *d, const char *folder)
     struct statvfs fs;
     char type[64], left_text[32], total_text[32], *path = realpath(folder, NULL);
     if (!path || statvfs(path, &fs) != 0) {
-        kiln_doctor_find(d, KILN_ILL, KILN_E_IO, "cannot access folder '%s': %s", folder, strerror(errno));
+        kiln_doctor_find(d, KILN_ILL, KILN_E_IO, "cannot access folder '%s': %s", folder,
+                         strerror(errno));
         free(path);
         return;
     }
-    const uint64_t left = (uint64_t)fs.f_bavail * fs.f_frsize, total = (uint64_t)fs.f_blocks * fs.f_frsize;
+    const uint64_t left = (uint64_t)fs.f_bavail * fs.f_frsize,
+                   total = (uint64_t)fs.f_blocks * fs.f_frsize;
     find_type(path, type, sizeof type);
-    kiln_doctor_line(d, "disk: %s of %s free in '%s' (%s)", kiln_size_text(left, left_text), kiln_size_text(total, total_text),
-                     path, type);
+    kiln_doctor_line(d, "disk: %s of %s free in '%s' (%s)", kiln_size_text(left, left_text),
+                     kiln_size_text(total, total_text), path, type);
     kiln_doctor_set(d, "disk",
-                    json_pack("{s:o, s:s, s:I, s:I}", "folder", kiln_json_string(path), "type", type, "free_bytes",
-                              (json_int_t)left, "total_bytes", (json_int_t)total));
+                    json_pack("{s:o, s:s, s:I, s:I}", "folder", kiln_json_string(path), "type",
+                              type, "free_bytes", (json_int_t)left, "total_bytes",
+                              (json_int_t)total));
     if (left < DISK_LITTLE)
         kiln_doctor_find(d, KILN_WARNING, KILN_OK,
-                         "only %s are free in '%s'; make room, for example with kiln-gc, which drops what a bake does not need any "
+                         "only %s are free in '%s'; make room, for example with kiln-gc, which "
+                         "drops what a bake does not need any "
                          "more",
                          left_text, path);
     if (fs.f_flag & ST_RDONLY)
-        kiln_doctor_find(d, KILN_WARNING, KILN_OK, "'%s' is read-only; bakes there can only be viewed and exported", path);
+        kiln_doctor_find(d, KILN_WARNING, KILN_OK,
+                         "'%s' is read-only; bakes there can only be viewed and exported", path);
     free(path);
 }
 
-/* ---- the manifest ------------------------------------------------------------------------------------------------------- */
+/* ---- the manifest ---------------------------------------------------------------------------- */
 /* A lock goes with its process, the file stays when that is killed. */
 static void look_at_lock(kiln_doctor *d, const char *manifest)
 {
@@ -75,11 +83,13 @@ static void look_at_lock(kiln_doctor *d, const char *manifest)
     (void)close(fd);
     if (asked && whole.l_type == F_UNLCK)
         kiln_doctor_find(d, KILN_NOTE, KILN_OK,
-                         "'%s' belongs to a process that was killed; it locks nothing, and the next stage takes it "
+                         "'%s' belongs to a process that was killed; it locks nothing, and the "
+                         "next stage takes it "
                          "over",
                          path);
     else
-        kiln_doctor_find(d, KILN_NOTE, KILN_OK, "'%s' is being written by another process now", manifest);
+        kiln_doctor_find(d, KILN_NOTE, KILN_OK, "'%s' is being written by another process now",
+                         manifest);
 }
 
 static bool has_claim(const char *manifest)
@@ -102,12 +112,14 @@ static void look_at_scratch(kiln_doctor *d, const char *manifest)
     (void)closedir(dir);
     if (n && has_claim(manifest))
         kiln_doctor_find(d, KILN_NOTE, KILN_OK,
-                         "'%s' holds data of a plan for tasks on other hosts; the gather that ends the stage removes it, or "
+                         "'%s' holds data of a plan for tasks on other hosts; the gather that ends "
+                         "the stage removes it, or "
                          "--break-claim of any stage",
                          path);
     else if (n)
         kiln_doctor_find(d, KILN_NOTE, KILN_OK,
-                         "'%s' holds scratch of %u stage%s that did not finish; run the same command to continue from it, or "
+                         "'%s' holds scratch of %u stage%s that did not finish; run the same "
+                         "command to continue from it, or "
                          "remove the folder to give it up",
                          path, n, n == 1 ? "" : "s");
 }
@@ -135,7 +147,9 @@ void kiln_doctor_place(kiln_doctor *d, const char *manifest)
 {
     char folder[KILN_PATH_MAX] = ".";
     const char *slash = manifest ? strrchr(manifest, '/') : NULL;
-    if (slash) (void)snprintf(folder, sizeof folder, "%.*s", slash == manifest ? 1 : (int)(slash - manifest), manifest);
+    if (slash)
+        (void)snprintf(folder, sizeof folder, "%.*s",
+                       slash == manifest ? 1 : (int)(slash - manifest), manifest);
     look_at_disk(d, folder);
     if (!manifest) return;
     look_at_manifest(d, manifest);

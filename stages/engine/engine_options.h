@@ -1,4 +1,5 @@
-/* engine_options -- the values of the options that the engine adds to every program (parent/options.h has their rows). */
+/* engine_options -- the values of the options that the engine adds to every program
+ * (parent/options.h has their rows). */
 #ifndef KILN_STAGES_ENGINE_ENGINE_OPTIONS_H
 #define KILN_STAGES_ENGINE_ENGINE_OPTIONS_H
 
@@ -10,8 +11,10 @@ typedef struct {
     bool list_gpus;
     const char *scratch_dir; /* NULL: beside the manifest */
     uint32_t workers;        /* 0: as many as suit threads and memory */
-    uint32_t deadline_s;     /* a unit, or the start of a worker, that takes longer counts as hung; 0: no limit for units */
-    const char *shard;       /* "2/8": compute every eighth of the optional units, from the second on; NULL: all */
+    /* a unit, or the start of a worker, that takes longer counts as hung; 0: no limit for units */
+    uint32_t deadline_s;
+    /* "2/8": compute every eighth of the optional units, from the second on; NULL: all */
+    const char *shard;
     bool plan, no_compute, remove_parts, break_claim;
     uint32_t tasks;         /* 0: not given */
     const char *part;       /* folder of parts; NULL: no --part */

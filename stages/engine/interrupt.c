@@ -1,6 +1,7 @@
-/* SIGINT and SIGTERM in a parent. The first one sets a flag, so that workers are ended, finished units are stored and the manifest
- * is closed. The flag must be global, because a signal handler has no argument for it. A second signal ends the process at once
- * (SA_RESETHAND); the manifest survives a kill at any moment. */
+/* SIGINT and SIGTERM in a parent. The first one sets a flag, so that workers are ended, finished
+ * units are stored and the manifest is closed. The flag must be global, because a signal handler
+ * has no argument for it. A second signal ends the process at once (SA_RESETHAND); the manifest
+ * survives a kill at any moment. */
 #include "stages/engine/interrupt.h"
 
 #include <errno.h>
@@ -23,7 +24,8 @@ void kiln_interrupt_watch(const char *what_to_do)
     act.sa_handler = note_signal;
     act.sa_flags = SA_RESETHAND;
     sigemptyset(&act.sa_mask);
-    /* cannot fail for these two; were it to, the default action ends the process, which is safe too */
+    /* cannot fail for these two; were it to, the default action ends the process, which is safe
+     * too */
     (void)sigaction(SIGINT, &act, NULL);
     (void)sigaction(SIGTERM, &act, NULL);
 }

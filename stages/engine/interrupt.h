@@ -6,16 +6,17 @@
 
 struct pollfd;
 
-/* From now on, the first SIGINT or SIGTERM sets a flag; a second one ends the process. what_to_do: what the user reads behind the
- * signal's name, a constant text. */
+/* From now on, the first SIGINT or SIGTERM sets a flag; a second one ends the process. what_to_do:
+ * what the user reads behind the signal's name, a constant text. */
 void kiln_interrupt_watch(const char *what_to_do);
 /* Fails with KILN_E_INTERRUPTED or KILN_E_TERMINATED if the flag is set. */
 kiln_status kiln_interrupt_check(kiln_error *err) KILN_MUST_CHECK;
-/* Checks the flag, then waits for one of the descriptors, at most a fifth of a second; revents, which must be zero before, says
- * which one is ready. A parent waits for its children by this call and the next one alone, so that it notices every signal.
- * KILN_E_IO. */
+/* Checks the flag, then waits for one of the descriptors, at most a fifth of a second; revents,
+ * which must be zero before, says which one is ready. A parent waits for its children by this call
+ * and the next one alone, so that it notices every signal. KILN_E_IO. */
 kiln_status kiln_interrupt_poll(struct pollfd *fds, unsigned n, kiln_error *err) KILN_MUST_CHECK;
 /* The same, for at most most_ms. */
-kiln_status kiln_interrupt_wait(struct pollfd *fds, unsigned n, int most_ms, kiln_error *err) KILN_MUST_CHECK;
+kiln_status kiln_interrupt_wait(struct pollfd *fds, unsigned n, int most_ms,
+                                kiln_error *err) KILN_MUST_CHECK;
 
 #endif

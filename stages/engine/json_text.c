@@ -1,6 +1,7 @@
-/* lex_save in jansson's load.c ignores the result of strbuffer_append_byte, and do_dump in dump.c that of dump_string for a sorted
- * key. But jansson allocates through a function that can be replaced. Ours is malloc and remembers a failure. Memory that was
- * allocated before is freed by the same free, so the function may be set at any time. */
+/* lex_save in jansson's load.c ignores the result of strbuffer_append_byte, and do_dump in dump.c
+ * that of dump_string for a sorted key. But jansson allocates through a function that can be
+ * replaced. Ours is malloc and remembers a failure. Memory that was allocated before is freed by
+ * the same free, so the function may be set at any time. */
 #include "stages/engine/json_text.h"
 
 #include "base/memory.h"
@@ -26,18 +27,20 @@ static void watch_memory(void)
     ran_out = false;
 }
 
-kiln_status kiln_json_parse(const char *text, size_t bytes, size_t flags, const char *what, json_t **out, json_error_t *why,
-                            kiln_error *err)
+kiln_status kiln_json_parse(const char *text, size_t bytes, size_t flags, const char *what,
+                            json_t **out, json_error_t *why, kiln_error *err)
 {
     watch_memory();
     *out = json_loadb(text, bytes, flags, why);
     if (!ran_out) return KILN_OK;
     json_decref(*out);
     *out = NULL;
-    return kiln_fail(err, KILN_E_NOMEM, "out of memory: cannot read %s, %zu bytes of JSON", what, bytes);
+    return kiln_fail(err, KILN_E_NOMEM, "out of memory: cannot read %s, %zu bytes of JSON", what,
+                     bytes);
 }
 
-/* at: behind the quote that begins a string. Returns where the text goes on behind the one that ends it. */
+/* at: behind the quote that begins a string. Returns where the text goes on behind the one that
+ * ends it. */
 static size_t pass_string(const char *text, size_t bytes, size_t at)
 {
     for (; at < bytes; at++) {
@@ -49,8 +52,9 @@ static size_t pass_string(const char *text, size_t bytes, size_t at)
     return bytes;
 }
 
-/* Writes the text without what is behind the first `most` elements of each array, and returns its length. What is no JSON stays
- * none: brackets are counted as they come. Arrays deeper than DEPTH stay whole. out: [bytes]. */
+/* Writes the text without what is behind the first `most` elements of each array, and returns its
+ * length. What is no JSON stays none: brackets are counted as they come. Arrays deeper than DEPTH
+ * stay whole. out: [bytes]. */
 static size_t shorten(const char *text, size_t bytes, size_t most, char *out)
 {
     enum { DEPTH = 32 };
@@ -61,8 +65,10 @@ static size_t shorten(const char *text, size_t bytes, size_t most, char *out)
         next = c == '"' ? pass_string(text, bytes, at + 1) : at + 1;
         if (c == '[' || c == '{') {
             depth++;
-            if (depth < DEPTH) commas[depth] = c == '{' ? SIZE_MAX : 0; /* of an object none is counted */
-        } else if (c == ',' && !left_out && depth && depth < DEPTH && commas[depth] != SIZE_MAX && ++commas[depth] == most) {
+            /* of an object none is counted */
+            if (depth < DEPTH) commas[depth] = c == '{' ? SIZE_MAX : 0;
+        } else if (c == ',' && !left_out && depth && depth < DEPTH && commas[depth] != SIZE_MAX &&
+                   ++commas[depth] == most) {
             left_out = depth;
         } else if ((c == ']' || c == '}') && depth) {
             if (depth == left_out) left_out = 0;
@@ -77,7 +83,8 @@ static size_t shorten(const char *text, size_t bytes, size_t most, char *out)
 
 static bool is_blank(char c) { return c == ' ' || c == '\n' || c == '\t' || c == '\r'; }
 
-/* Returns the place behind the bracket that begins the array `key` of the object, or `bytes` where there is none. */
+/* Returns the place behind the bracket that begins the array `key` of the object, or `bytes` where
+ * there is none. */
 static size_t find_array(const char *text, size_t bytes, const char *key)
 {
     const size_t length = strlen(key);
@@ -87,7 +94,9 @@ static size_t find_array(const char *text, size_t bytes, const char *key)
         next = c == '"' ? pass_string(text, bytes, at + 1) : at + 1;
         if (c == '[' || c == '{') depth++;
         if ((c == ']' || c == '}') && depth) depth--;
-        if (c != '"' || depth != 1 || next - at != length + 2 || memcmp(text + at + 1, key, length) != 0) continue;
+        if (c != '"' || depth != 1 || next - at != length + 2 ||
+            memcmp(text + at + 1, key, length) != 0)
+            continue;
         size_t value = next;
         while (value < bytes && is_blank(text[value])) value++;
         if (value == bytes || text[value] != ':') continue; /* it is no name */
@@ -111,7 +120,8 @@ static size_t end_of_item(const char *text, size_t bytes, size_t at)
     return bytes;
 }
 
-kiln_status kiln_json_each(const char *text, size_t bytes, const char *key, kiln_json_item_fn *each, void *context, kiln_error *err)
+kiln_status kiln_json_each(const char *text, size_t bytes, const char *key, kiln_json_item_fn *each,
+                           void *context, kiln_error *err)
 {
     for (size_t at = find_array(text, bytes, key), end; at < bytes; at = end + 1) {
         json_t *item;
@@ -124,12 +134,16 @@ kiln_status kiln_json_each(const char *text, size_t bytes, const char *key, kiln
     return KILN_OK;
 }
 
-kiln_status kiln_json_parse_short(const char *text, size_t bytes, size_t most, const char *what, json_t **out, kiln_error *err)
+kiln_status kiln_json_parse_short(const char *text, size_t bytes, size_t most, const char *what,
+                                  json_t **out, kiln_error *err)
 {
     char *small = malloc(bytes + 1);
     *out = NULL;
-    if (!small) return kiln_fail(err, KILN_E_NOMEM, "out of memory: cannot read %s, %zu bytes of JSON", what, bytes);
-    const kiln_status st = kiln_json_parse(small, shorten(text, bytes, most, small), 0, what, out, NULL, err);
+    if (!small)
+        return kiln_fail(err, KILN_E_NOMEM, "out of memory: cannot read %s, %zu bytes of JSON",
+                         what, bytes);
+    const kiln_status st =
+        kiln_json_parse(small, shorten(text, bytes, most, small), 0, what, out, NULL, err);
     free(small);
     return st;
 }
@@ -154,7 +168,8 @@ static int add_text(const char *text, size_t bytes, void *list)
     enum { WAITS_MOST = 1 << 16 };
     line_list *l = list;
     if (kiln_buffer_put(&l->waits, text, bytes, NULL) != KILN_OK) return -1;
-    const char *end = l->waits.size < WAITS_MOST ? NULL : memrchr(l->waits.data, '\n', l->waits.size);
+    const char *end =
+        l->waits.size < WAITS_MOST ? NULL : memrchr(l->waits.data, '\n', l->waits.size);
     if (!end) return 0;
     const size_t whole = (size_t)(end + 1 - (const char *)l->waits.data);
     l->sink((const char *)l->waits.data, whole);

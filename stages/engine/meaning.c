@@ -16,7 +16,8 @@ kiln_status kiln_meaning_put(json_t *report, kiln_error *err, const char *fmt, .
     (void)vsnprintf(sentence, sizeof sentence, fmt, args);
     va_end(args);
     json_t *all = json_object_get(report, key);
-    if (!all && json_object_set_new(report, key, json_array()) == 0) all = json_object_get(report, key);
+    if (!all && json_object_set_new(report, key, json_array()) == 0)
+        all = json_object_get(report, key);
     if (!all || json_array_append_new(all, kiln_json_string(sentence)) != 0)
         return kiln_fail(err, KILN_E_NOMEM, "out of memory for the report");
     return KILN_OK;

@@ -1,4 +1,5 @@
-/* The stage graph as data, expanded from stages.def, so that versions and dependencies are written in one place. */
+/* The stage graph as data, expanded from stages.def, so that versions and dependencies are written
+ * in one place. */
 #include "stages/engine/stage_graph.h"
 
 #include "schema/layers.h"
@@ -56,7 +57,8 @@ bool kiln_stage_reads(const kiln_stage_info *stage, const char *output)
 bool kiln_stage_needs(const kiln_stage_info *stage, const kiln_stage_info *earlier)
 {
     char output[64];
-    if (earlier >= stage) return false; /* "drawable" stands for layers that the stage itself makes, too */
+    /* "drawable" stands for layers that the stage itself makes, too */
+    if (earlier >= stage) return false;
     for (const char *at = earlier->makes; kiln_word_next(&at, output, sizeof output);)
         if (kiln_stage_reads(stage, output)) return true;
     return false;

@@ -1,4 +1,5 @@
-/* stage_graph -- pipelines/stages.def as a table: names, versions, what a stage reads and makes. Constant data. */
+/* stage_graph -- pipelines/stages.def as a table: names, versions, what a stage reads and makes.
+ * Constant data. */
 #ifndef KILN_STAGES_ENGINE_STAGE_GRAPH_H
 #define KILN_STAGES_ENGINE_STAGE_GRAPH_H
 
@@ -25,8 +26,8 @@ bool kiln_stage_reads(const kiln_stage_info *stage, const char *output);
 /* Says whether `stage` reads an output of `earlier`, which must then have run before. */
 bool kiln_stage_needs(const kiln_stage_info *stage, const kiln_stage_info *earlier);
 
-/* Gives the words of a list that is separated by blanks, one a call. *at starts as the list. Returns false at its end. A word that
- * does not fit is cut. */
+/* Gives the words of a list that is separated by blanks, one a call. *at starts as the list.
+ * Returns false at its end. A word that does not fit is cut. */
 bool kiln_word_next(const char **at, char *word, size_t size);
 bool kiln_words_have(const char *words, const char *word);
 

@@ -8,13 +8,16 @@
 #include <stdlib.h>
 #include <string.h>
 
-/* Where a block's rows end in the source. It may hold fewer, which import dropped; a source row is 32 bits. */
+/* Where a block's rows end in the source. It may hold fewer, which import dropped; a source row is
+ * 32 bits. */
 static kiln_status block_end(const char *name, uint64_t *out, kiln_error *err)
 {
     const bool is_number = name[0] && name[strspn(name, "0123456789")] == '\0';
     const unsigned long long number = is_number ? strtoull(name, NULL, 10) : 0;
     if (!is_number || number > UINT32_MAX / KILN_BLOCK_ROWS)
-        return kiln_fail(err, KILN_E_INPUT, "a block of the source layer is called '%s', which is not the number of a block", name);
+        return kiln_fail(
+            err, KILN_E_INPUT,
+            "a block of the source layer is called '%s', which is not the number of a block", name);
     *out = (number + 1) * KILN_BLOCK_ROWS;
     return KILN_OK;
 }
@@ -30,9 +33,10 @@ static kiln_status end_of_blocks(const kiln_layer *source, uint64_t *out, kiln_e
     return KILN_OK;
 }
 
-/* A number that every source_row is below: rows_read, or after a partial import, which has not counted the blocks in between, the
- * end of the last block that it has. */
-static kiln_status source_rows(kiln_manifest *m, const kiln_scene *s, uint64_t *out, kiln_error *err)
+/* A number that every source_row is below: rows_read, or after a partial import, which has not
+ * counted the blocks in between, the end of the last block that it has. */
+static kiln_status source_rows(kiln_manifest *m, const kiln_scene *s, uint64_t *out,
+                               kiln_error *err)
 {
     kiln_stage_row import;
     kiln_layer *source = NULL;
@@ -46,15 +50,18 @@ static kiln_status source_rows(kiln_manifest *m, const kiln_scene *s, uint64_t *
     return st;
 }
 
-kiln_status kiln_export_bake_open(kiln_manifest *m, const char *path, kiln_layer_kind kind, kiln_export_bake *out, kiln_error *err)
+kiln_status kiln_export_bake_open(kiln_manifest *m, const char *path, kiln_layer_kind kind,
+                                  kiln_export_bake *out, kiln_error *err)
 {
     memset(out, 0, sizeof *out);
     if (snprintf(out->path, sizeof out->path, "%s", path) >= (int)sizeof out->path)
         return kiln_fail(err, KILN_E_USAGE, "the path '%s' is too long", path);
     KILN_TRY(kiln_scene_get(m, &out->scene, err));
     if (kind == KILN_LAYER_initial && out->scene.kind == KILN_SCENE_SPLATS)
-        return kiln_fail(err, KILN_E_INPUT, "'%s' was imported with Gaussians, so it has no layer 'initial'; use --layer source",
-                         kiln_manifest_path(m));
+        return kiln_fail(
+            err, KILN_E_INPUT,
+            "'%s' was imported with Gaussians, so it has no layer 'initial'; use --layer source",
+            kiln_manifest_path(m));
     KILN_TRY(kiln_layer_current(m, kind, &out->layer, err));
     return source_rows(m, &out->scene, &out->n_source_rows, err);
 }
@@ -65,12 +72,14 @@ void kiln_export_bake_release(kiln_export_bake *p)
     kiln_layer_free(p->levels);
 }
 
-/* ---- several bakes ----------------------------------------------------------------------------------------------------------- */
+/* ---- several bakes --------------------------------------------------------------------------- */
 
-static kiln_status open_added(kiln_run *r, const char *path, kiln_layer_kind kind, kiln_export_bake *out, kiln_error *err)
+static kiln_status open_added(kiln_run *r, const char *path, kiln_layer_kind kind,
+                              kiln_export_bake *out, kiln_error *err)
 {
     kiln_manifest *m = NULL;
-    kiln_status st = kiln_manifest_open(path, KILN_OPEN_READ, "export", kiln_run_allow_network(r), &m, err);
+    kiln_status st =
+        kiln_manifest_open(path, KILN_OPEN_READ, "export", kiln_run_allow_network(r), &m, err);
     if (st == KILN_OK) st = kiln_run_need_of(r, m, "import", err);
     if (st == KILN_OK) st = kiln_run_need_of(r, m, kiln_layer_kinds[kind].stage, err);
     if (st == KILN_OK) st = kiln_export_bake_open(m, path, kind, out, err);
@@ -84,17 +93,21 @@ static bool has_splats(const kiln_export_bake *p)
     return p->layer->n_chunks && kiln_chunk_plane(&p->layer->chunks[0], "log_scales") != NULL;
 }
 
-static kiln_status check_together(const kiln_export_bake *a, const kiln_export_bake *b, kiln_error *err)
+static kiln_status check_together(const kiln_export_bake *a, const kiln_export_bake *b,
+                                  kiln_error *err)
 {
     if (has_splats(a) != has_splats(b))
-        return kiln_fail(err, KILN_E_INPUT, "'%.1500s' of --add holds %s; they cannot be one file", b->path,
+        return kiln_fail(err, KILN_E_INPUT, "'%.1500s' of --add holds %s; they cannot be one file",
+                         b->path,
                          has_splats(b) ? "Gaussians, but the first bake holds points"
                                        : "points, but the first bake holds Gaussians");
     if (a->scene.antialiased != b->scene.antialiased)
         return kiln_fail(err, KILN_E_INPUT,
-                         "'%.1500s' of --add was trained %s antialiasing, but the first bake %s it; one file cannot be right for "
+                         "'%.1500s' of --add was trained %s antialiasing, but the first bake %s "
+                         "it; one file cannot be right for "
                          "both",
-                         b->path, b->scene.antialiased ? "with" : "without", a->scene.antialiased ? "with" : "without");
+                         b->path, b->scene.antialiased ? "with" : "without",
+                         a->scene.antialiased ? "with" : "without");
     return KILN_OK;
 }
 
@@ -107,13 +120,15 @@ static kiln_status need_layer(kiln_run *r, kiln_layer_kind kind, kiln_error *err
     char why[sizeof err->msg];
     const kiln_status st = kiln_run_need(r, stage, err);
     if (st != KILN_E_STALE || kind != KILN_LAYER_baked) return st;
-    if (kiln_stage_get(kiln_run_manifest(r), stage, &row, &none) != KILN_OK || row.state != KILN_STAGE_MISSING) return st;
+    if (kiln_stage_get(kiln_run_manifest(r), stage, &row, &none) != KILN_OK ||
+        row.state != KILN_STAGE_MISSING)
+        return st;
     (void)snprintf(why, sizeof why, "%s", err->msg);
     return kiln_fail(err, st, "%s, or write the imported rows with --layer source", why);
 }
 
-kiln_status kiln_export_bakes_open(kiln_run *r, const char *added, kiln_layer_kind kind, kiln_export_bake **bakes, uint32_t *n,
-                                   kiln_error *err)
+kiln_status kiln_export_bakes_open(kiln_run *r, const char *added, kiln_layer_kind kind,
+                                   kiln_export_bake **bakes, uint32_t *n, kiln_error *err)
 {
     char path[KILN_PATH_MAX];
     KILN_TRY(KILN_ALLOC(bakes, KILN_EXPORT_BAKES, "bakes", err));
@@ -122,7 +137,9 @@ kiln_status kiln_export_bakes_open(kiln_run *r, const char *added, kiln_layer_ki
     KILN_TRY(need_layer(r, kind, err));
     KILN_TRY(kiln_export_bake_open(kiln_run_manifest(r), "", kind, &(*bakes)[0], err));
     while (kiln_opt_list_next(&added, path, sizeof path)) {
-        if (*n == KILN_EXPORT_BAKES) return kiln_fail(err, KILN_E_USAGE, "--add takes %d bakes at most", KILN_EXPORT_BAKES - 1);
+        if (*n == KILN_EXPORT_BAKES)
+            return kiln_fail(err, KILN_E_USAGE, "--add takes %d bakes at most",
+                             KILN_EXPORT_BAKES - 1);
         KILN_TRY(open_added(r, path, kind, &(*bakes)[(*n)++], err));
         KILN_TRY(check_together(&(*bakes)[0], &(*bakes)[*n - 1], err));
     }
@@ -142,22 +159,27 @@ kiln_status kiln_export_absolute(const kiln_opt *row, kiln_error *err)
     *list = NULL;
     while (kiln_opt_list_next(&at, item, sizeof item)) {
         if (!realpath(item, full))
-            return kiln_fail(err, KILN_E_INPUT, "cannot open '%s' of --%s: %s", item, row->name, strerror(errno));
+            return kiln_fail(err, KILN_E_INPUT, "cannot open '%s' of --%s: %s", item, row->name,
+                             strerror(errno));
         KILN_TRY(kiln_opt_list_add(row, full, err));
     }
     return KILN_OK;
 }
 
-/* ---- chunks ----------------------------------------------------------------------------------------------------------------- */
+/* ---- chunks ---------------------------------------------------------------------------------- */
 
-static kiln_status bind_filters(const kiln_export *e, const kiln_export_bake *bake, kiln_filters *filters, kiln_error *err)
+static kiln_status bind_filters(const kiln_export *e, const kiln_export_bake *bake,
+                                kiln_filters *filters, kiln_error *err)
 {
-    const kiln_status st = kiln_filters_bind(filters, &bake->layer->chunks[0], bake->layer->sh_degree, err);
-    if (st != KILN_OK && e->n_bakes > 1) kiln_note(err, "'%s'", bake->path[0] ? bake->path : "the first bake");
+    const kiln_status st =
+        kiln_filters_bind(filters, &bake->layer->chunks[0], bake->layer->sh_degree, err);
+    if (st != KILN_OK && e->n_bakes > 1)
+        kiln_note(err, "'%s'", bake->path[0] ? bake->path : "the first bake");
     return st;
 }
 
-/* Chunks of which the filters keep nothing are left out; others may still lose rows, which the survey counts. */
+/* Chunks of which the filters keep nothing are left out; others may still lose rows, which the
+ * survey counts. */
 static kiln_status fill_chunks(kiln_export *e, uint8_t *chosen, kiln_error *err)
 {
     e->n_chunks = 0;
@@ -168,10 +190,15 @@ static kiln_status fill_chunks(kiln_export *e, uint8_t *chosen, kiln_error *err)
         if (filters.n && bake->layer->n_chunks) KILN_TRY(bind_filters(e, bake, &filters, err));
         for (uint32_t c = 0; c < bake->layer->n_chunks; c++, at++) {
             const kiln_chunk *chunk = &bake->layer->chunks[c];
-            if (chosen[at]) chosen[at] = kiln_filters_chunk(&filters, chunk, bake->scene.origin) != KILN_CHUNK_NONE;
+            if (chosen[at])
+                chosen[at] =
+                    kiln_filters_chunk(&filters, chunk, bake->scene.origin) != KILN_CHUNK_NONE;
             if (!chosen[at]) continue;
-            e->chunks[e->n_chunks++] =
-                (kiln_export_chunk){.bake = p, .chunk = chunk, .first = e->n_rows, .n = chunk->count, .node = KILN_NO_NODE};
+            e->chunks[e->n_chunks++] = (kiln_export_chunk){.bake = p,
+                                                           .chunk = chunk,
+                                                           .first = e->n_rows,
+                                                           .n = chunk->count,
+                                                           .node = KILN_NO_NODE};
             e->n_rows += chunk->count;
         }
     }
@@ -224,14 +251,20 @@ kiln_status kiln_export_choose(kiln_export *e, const char *list, kiln_error *err
 
 kiln_status kiln_export_fail_empty(const kiln_export *e, kiln_error *err)
 {
-    static const char *const names[KILN_FILTER_KINDS] = {"--filter-box", "--filter-sphere", "--filter-value"};
+    static const char *const names[KILN_FILTER_KINDS] = {"--filter-box", "--filter-sphere",
+                                                         "--filter-value"};
     bool has[KILN_FILTER_KINDS] = {false};
     char list[64] = "";
     const char *const kind = e->bakes[0].layer->kind;
     for (uint32_t i = 0; i < e->filters.n; i++) has[e->filters.filters[i].kind] = true;
     for (int k = 0; k < KILN_FILTER_KINDS; k++)
-        if (has[k]) (void)snprintf(list + strlen(list), sizeof list - strlen(list), "%s%s", list[0] ? ", " : "", names[k]);
+        if (has[k])
+            (void)snprintf(list + strlen(list), sizeof list - strlen(list), "%s%s",
+                           list[0] ? ", " : "", names[k]);
     if (!list[0])
-        return kiln_fail(err, KILN_E_INPUT, "no rows are left to export: the layer '%s' or the choice of chunks is empty", kind);
-    return kiln_fail(err, KILN_E_INPUT, "there is no row to export: of the layer '%s', %s keeps nothing", kind, list);
+        return kiln_fail(
+            err, KILN_E_INPUT,
+            "no rows are left to export: the layer '%s' or the choice of chunks is empty", kind);
+    return kiln_fail(err, KILN_E_INPUT,
+                     "there is no row to export: of the layer '%s', %s keeps nothing", kind, list);
 }

@@ -37,7 +37,7 @@ static void see_plan(runner *k)
     k->e->plan_bytes = k->plan.size;
 }
 
-/* ---- a list of units -------------------------------------------------------------------------------------------------------- */
+/* ---- a list of units ------------------------------------------------------------------------- */
 
 typedef struct {
     uint32_t number; /* of the round, or KILN_ROUND_SURVEY */
@@ -51,7 +51,8 @@ typedef struct {
 static uint64_t unit_ram(const runner *k, const kiln_export_round *round, uint64_t unit)
 {
     const uint64_t from = k->e->from.ram;
-    if (!round) return from + kiln_export_rows_ram(k->e, unit, k->f->survey | KILN_ROWS_MEANS) + (1 << 16);
+    if (!round)
+        return from + kiln_export_rows_ram(k->e, unit, k->f->survey | KILN_ROWS_MEANS) + (1 << 16);
     return from + round->ram(k->e, unit);
 }
 
@@ -75,18 +76,21 @@ static void fill_units(const runner *k, const list *l)
     const uint64_t shared = kiln_shared_payload_ram(l->shared.size) + l->shared.size;
     for (uint64_t i = 0; i < l->n; i++) {
         l->requests[i] = (kiln_export_request){.unit = i, .round = l->number, .serial = serial};
-        l->units[i] = (kiln_unit){.payload = &l->requests[i],
-                                  .payload_bytes = sizeof l->requests[i],
-                                  .shared_payload = l->shared.data,
-                                  .shared_payload_bytes = l->shared.size,
-                                  .cost = unit_cost(k, l, i),
-                                  .ram = unit_ram(k, l->round, i) + shared,
-                                  .ram_thread = l->round && l->round->ram_thread ? l->round->ram_thread(k->e, i) : 0,
-                                  .volatile_result = true};
+        l->units[i] = (kiln_unit){
+            .payload = &l->requests[i],
+            .payload_bytes = sizeof l->requests[i],
+            .shared_payload = l->shared.data,
+            .shared_payload_bytes = l->shared.size,
+            .cost = unit_cost(k, l, i),
+            .ram = unit_ram(k, l->round, i) + shared,
+            .ram_thread = l->round && l->round->ram_thread ? l->round->ram_thread(k->e, i) : 0,
+            .volatile_result = true};
         if (by_chunk)
-            (void)snprintf(l->units[i].name, sizeof l->units[i].name, "chunk %.150s", k->e->chunks[i].chunk->name);
+            (void)snprintf(l->units[i].name, sizeof l->units[i].name, "chunk %.150s",
+                           k->e->chunks[i].chunk->name);
         else
-            (void)snprintf(l->units[i].name, sizeof l->units[i].name, "%s %llu", l->round->what, (unsigned long long)i);
+            (void)snprintf(l->units[i].name, sizeof l->units[i].name, "%s %llu", l->round->what,
+                           (unsigned long long)i);
     }
 }
 
@@ -111,7 +115,8 @@ static bool has_result(const kiln_unit *u)
 }
 
 /* One chunk's numbers into the list of chunks and the ranges. */
-static kiln_status take_survey(runner *k, uint64_t unit, const void *data, size_t bytes, kiln_error *err)
+static kiln_status take_survey(runner *k, uint64_t unit, const void *data, size_t bytes,
+                               kiln_error *err)
 {
     kiln_chunk_survey s;
     if (bytes != sizeof s) return kiln_fail(err, KILN_E_BUG, "a survey of %zu bytes", bytes);
@@ -249,7 +254,8 @@ static bool has_beside(runner *k)
 {
     bool has = false;
     k->e->apart = true; /* or such a round has no units */
-    for (uint32_t i = 0; i < k->f->n_rounds; i++) has = has || (k->f->rounds[i].beside && units_of(k, &k->f->rounds[i]));
+    for (uint32_t i = 0; i < k->f->n_rounds; i++)
+        has = has || (k->f->rounds[i].beside && units_of(k, &k->f->rounds[i]));
     k->e->apart = false;
     return has;
 }
@@ -294,7 +300,7 @@ done:
     return st;
 }
 
-/* ---- the target ------------------------------------------------------------------------------------------------------------- */
+/* ---- the target ------------------------------------------------------------------------------ */
 
 static kiln_status open_target(runner *k, kiln_error *err)
 {
@@ -308,7 +314,8 @@ static kiln_status open_target(runner *k, kiln_error *err)
     }
     kiln_leftover_folders_drop(k->e->target);
     if (mkdir(k->e->temporary, 0777) == 0) return KILN_OK;
-    return kiln_fail(err, KILN_E_IO, "cannot make the folder '%s': %s", k->e->temporary, strerror(errno));
+    return kiln_fail(err, KILN_E_IO, "cannot make the folder '%s': %s", k->e->temporary,
+                     strerror(errno));
 }
 
 static kiln_status sync_path(const char *path, int flags, kiln_error *err)
@@ -329,20 +336,24 @@ static kiln_status sync_folder(const char *path, kiln_error *err) // NOLINT(misc
     for (struct dirent *d = readdir(folder); d && st == KILN_OK; d = readdir(folder)) {
         if (d->d_name[0] == '.') continue;
         st = kiln_path_join(file, sizeof file, path, d->d_name, err);
-        if (st == KILN_OK) st = kiln_is_real_folder(file) ? sync_folder(file, err) : sync_path(file, 0, err);
+        if (st == KILN_OK)
+            st = kiln_is_real_folder(file) ? sync_folder(file, err) : sync_path(file, 0, err);
     }
     closedir(folder);
     return st == KILN_OK ? sync_path(path, O_DIRECTORY, err) : st;
 }
 
-/* For file systems that cannot exchange names: for a moment none has it. The old folder, its temporary name with .old, is no leftover that the
- * next run drops, because it may be all that is left. */
+/* For file systems that cannot exchange names: for a moment none has it. The old folder, its
+ * temporary name with .old, is no leftover that the next run drops, because it may be all that is
+ * left. */
 static kiln_status replace_folder(const char *from, const char *to, kiln_error *err)
 {
     char old[KILN_PATH_MAX];
     if (snprintf(old, sizeof old, "%s.old", from) >= (int)sizeof old)
         return kiln_fail(err, KILN_E_USAGE, "the path '%s' is too long", from);
-    if (rename(to, old) != 0) return kiln_fail(err, KILN_E_IO, "cannot rename '%s' to '%s': %s", to, old, strerror(errno));
+    if (rename(to, old) != 0)
+        return kiln_fail(err, KILN_E_IO, "cannot rename '%s' to '%s': %s", to, old,
+                         strerror(errno));
     if (rename(from, to) != 0) {
         const int why = errno;
         (void)rename(old, to);
@@ -361,12 +372,15 @@ static kiln_status give_name(const runner *k, kiln_error *err)
         return kiln_product_put(from, to, &k->e->seen, err);
     }
     KILN_TRY(sync_folder(from, err));
-    KILN_TRY(kiln_folder_check(k->f, to, k->e->replace, err)); /* once more: it was empty of others when the export began */
+    /* once more: it was empty of others when the export began */
+    KILN_TRY(kiln_folder_check(k->f, to, k->e->replace, err));
     if (rename(from, to) == 0) return KILN_OK;
-    /* a folder that is there and not empty: the two change places, so that a whole one has the name at any moment */
+    /* a folder that is there and not empty: the two change places, so that a whole one has the name
+     * at any moment */
     if (renameat2(AT_FDCWD, from, AT_FDCWD, to, RENAME_EXCHANGE) != 0) {
         if (errno == EINVAL || errno == ENOSYS) return replace_folder(from, to, err);
-        return kiln_fail(err, KILN_E_IO, "cannot rename '%s' to '%s': %s", from, to, strerror(errno));
+        return kiln_fail(err, KILN_E_IO, "cannot rename '%s' to '%s': %s", from, to,
+                         strerror(errno));
     }
     kiln_folder_drop(from);
     return KILN_OK;
@@ -379,7 +393,7 @@ static void abandon_export(const runner *k)
     if (k->f->place == KILN_PLACE_FOLDER) kiln_folder_drop(k->e->temporary);
 }
 
-/* ---- the loss ---------------------------------------------------------------------------------------------------------------- */
+/* ---- the loss -------------------------------------------------------------------------------- */
 
 static uint64_t loss_ram(const kiln_export *e, uint64_t unit)
 {
@@ -395,7 +409,8 @@ static kiln_status loss_takes(const runner *k, uint64_t *ram, kiln_error *err)
     uint64_t plan_bytes;
     *ram = 0;
     if (k->said->loss.most == 0 || !k->f->reader) return KILN_OK;
-    KILN_TRY(kiln_loss_foresee(kiln_run_manifest(k->r), k->e, k->f, &k->said->loss, ram, &plan_bytes, err));
+    KILN_TRY(kiln_loss_foresee(kiln_run_manifest(k->r), k->e, k->f, &k->said->loss, ram,
+                               &plan_bytes, err));
     *ram += kiln_export_shared_ram(k->e, plan_bytes);
     return KILN_OK;
 }
@@ -412,8 +427,10 @@ static kiln_status check_loss(const kiln_loss *l, const char *target, kiln_error
 {
     for (uint32_t i = 0; i < l->n; i++)
         if (l->psnr[i] < l->min_psnr)
-            return kiln_fail(err, KILN_E_INPUT, "camera '%.300s' has %.2f dB, below --min-psnr %g: '%s' is not written",
-                             l->cameras[i].name, l->psnr[i], l->min_psnr, target);
+            return kiln_fail(
+                err, KILN_E_INPUT,
+                "camera '%.300s' has %.2f dB, below --min-psnr %g: '%s' is not written",
+                l->cameras[i].name, l->psnr[i], l->min_psnr, target);
     return KILN_OK;
 }
 
@@ -425,13 +442,14 @@ static kiln_status measure_loss(runner *k, kiln_error *err)
     int fd = -1;
     if (k->said->loss.most == 0) return KILN_OK;
     KILN_TRY(kiln_scratch_unnamed(k->e->target, &fd, spool, err));
-    kiln_status st = kiln_loss_plan(kiln_run_manifest(k->r), k->e, k->f, spool, &k->said->loss, &k->plan, err);
+    kiln_status st =
+        kiln_loss_plan(kiln_run_manifest(k->r), k->e, k->f, spool, &k->said->loss, &k->plan, err);
     if (st == KILN_OK) st = run_list(k, &l, loss_round.what, err);
     (void)close(fd);
     return st == KILN_OK ? check_loss(&k->said->loss, k->e->target, err) : st;
 }
 
-/* ---- all of it -------------------------------------------------------------------------------------------------------------- */
+/* ---- all of it ------------------------------------------------------------------------------- */
 
 static kiln_status write_target(runner *k, kiln_error *err)
 {
@@ -457,7 +475,8 @@ static kiln_status note_dropped(runner *k, kiln_error *err)
 
 static kiln_status prepare_rounds(runner *k, kiln_error *err)
 {
-    if (k->f->place == KILN_PLACE_FOLDER) KILN_TRY(kiln_folder_check(k->f, k->e->target, k->e->replace, err));
+    if (k->f->place == KILN_PLACE_FOLDER)
+        KILN_TRY(kiln_folder_check(k->f, k->e->target, k->e->replace, err));
     KILN_TRY(need_loss(k, err));
     KILN_TRY(survey_chunks(k, err));
     if (k->e->n_rows == 0) return kiln_export_fail_empty(k->e, err);
@@ -465,10 +484,12 @@ static kiln_status prepare_rounds(runner *k, kiln_error *err)
     return note_dropped(k, err);
 }
 
-kiln_status kiln_export_run(kiln_run *r, const kiln_writer *w, kiln_export *e, kiln_export_said *said, kiln_error *err)
+kiln_status kiln_export_run(kiln_run *r, const kiln_writer *w, kiln_export *e,
+                            kiln_export_said *said, kiln_error *err)
 {
     runner k = {.r = r, .f = w->functions, .e = e, .places = {.writer = w}, .said = said};
-    k.p = (kiln_export_parent){.e = e, .fd = -1, .plan = &k.plan, .notes = &said->notes, .remarks = &said->remarks};
+    k.p = (kiln_export_parent){
+        .e = e, .fd = -1, .plan = &k.plan, .notes = &said->notes, .remarks = &said->remarks};
     for (int i = 0; i < KILN_SCRATCH_FILES; i++) k.scratch[i] = -1;
     kiln_status st = prepare_rounds(&k, err);
     if (st == KILN_OK) {
@@ -484,11 +505,12 @@ kiln_status kiln_export_run(kiln_run *r, const kiln_writer *w, kiln_export *e, k
     return st;
 }
 
-/* What the survey and the rounds take, by a plan that is made of the bounds of the chunks. A format that refuses these rows says so
- * behind the survey. */
+/* What the survey and the rounds take, by a plan that is made of the bounds of the chunks. A format
+ * that refuses these rows says so behind the survey. */
 static void foresee_writing(runner *k)
 {
-    const list l = {.number = KILN_ROUND_SURVEY, .n = kiln_survey_is_needed(k->e, k->f->survey) ? k->e->n_chunks : 0};
+    const list l = {.number = KILN_ROUND_SURVEY,
+                    .n = kiln_survey_is_needed(k->e, k->f->survey) ? k->e->n_chunks : 0};
     kiln_error refused;
     uint64_t most = 0;
     for (uint64_t i = 0; i < l.n; i++) most = kiln_max_u64(most, unit_ram(k, NULL, i));
@@ -502,13 +524,15 @@ static void foresee_writing(runner *k)
     if (!k->f->plan || k->f->plan(&k->p, &refused) == KILN_OK) foresee_rounds(k);
 }
 
-kiln_status kiln_export_foresee(kiln_run *r, const kiln_writer *w, const kiln_export *e, const kiln_loss *loss, kiln_error *err)
+kiln_status kiln_export_foresee(kiln_run *r, const kiln_writer *w, const kiln_export *e,
+                                const kiln_loss *loss, kiln_error *err)
 {
     kiln_export guess = *e;
     kiln_export_said said = {.loss = *loss};
     runner k = {.r = r, .f = w->functions, .e = &guess, .places = {.writer = w}, .said = &said};
     uint64_t ram;
-    k.p = (kiln_export_parent){.e = &guess, .fd = -1, .plan = &k.plan, .notes = &said.notes, .remarks = &said.remarks};
+    k.p = (kiln_export_parent){
+        .e = &guess, .fd = -1, .plan = &k.plan, .notes = &said.notes, .remarks = &said.remarks};
     foresee_writing(&k);
     const kiln_status st = loss_takes(&k, &ram, err);
     if (st == KILN_OK) kiln_run_foresee_ram(r, ram, 1);
@@ -518,13 +542,15 @@ kiln_status kiln_export_foresee(kiln_run *r, const kiln_writer *w, const kiln_ex
     return st;
 }
 
-kiln_status kiln_export_prepare(kiln_run *r, const kiln_writer *w, kiln_export *e, uint32_t number, const kiln_export_round *round,
-                                kiln_buffer *plan, kiln_error *err)
+kiln_status kiln_export_prepare(kiln_run *r, const kiln_writer *w, kiln_export *e, uint32_t number,
+                                const kiln_export_round *round, kiln_buffer *plan, kiln_error *err)
 {
     kiln_export_said said = {0};
-    runner k = {.r = r, .f = w->functions, .e = e, .places = {.writer = w}, .said = &said, .plan = *plan};
+    runner k = {
+        .r = r, .f = w->functions, .e = e, .places = {.writer = w}, .said = &said, .plan = *plan};
     list l = {.number = number, .round = round};
-    k.p = (kiln_export_parent){.e = e, .fd = -1, .plan = &k.plan, .notes = &said.notes, .remarks = &said.remarks};
+    k.p = (kiln_export_parent){
+        .e = e, .fd = -1, .plan = &k.plan, .notes = &said.notes, .remarks = &said.remarks};
     see_plan(&k);
     l.n = units_of(&k, round);
     const kiln_status st = run_list(&k, &l, round->what, err);
@@ -534,11 +560,13 @@ kiln_status kiln_export_prepare(kiln_run *r, const kiln_writer *w, kiln_export *
     return st;
 }
 
-kiln_status kiln_export_check(kiln_run *r, const kiln_writer *w, kiln_export *e, const kiln_loss *loss, kiln_error *err)
+kiln_status kiln_export_check(kiln_run *r, const kiln_writer *w, kiln_export *e,
+                              const kiln_loss *loss, kiln_error *err)
 {
     kiln_export_said said = {.loss = *loss};
     runner k = {.r = r, .f = w->functions, .e = e, .places = {.writer = w}, .said = &said};
-    k.p = (kiln_export_parent){.e = e, .fd = -1, .plan = &k.plan, .notes = &said.notes, .remarks = &said.remarks};
+    k.p = (kiln_export_parent){
+        .e = e, .fd = -1, .plan = &k.plan, .notes = &said.notes, .remarks = &said.remarks};
     const kiln_status st = prepare_rounds(&k, err);
     kiln_buffer_release(&k.plan);
     kiln_buffer_release(&said.notes);

@@ -1,4 +1,5 @@
-/* export_shared -- see export_shared.h. Parent and workers are the same program, so numbers travel as they lie in memory. */
+/* export_shared -- see export_shared.h. Parent and workers are the same program, so numbers travel
+ * as they lie in memory. */
 #include "stages/export/export_shared.h"
 
 #include "base/harmonics.h"
@@ -26,7 +27,8 @@ typedef struct {
 } part_record;
 
 typedef struct {
-    uint32_t bake, index; /* in the layer, behind its chunks in the levels, behind those in what was made */
+    /* in the layer, behind its chunks in the levels, behind those in what was made */
+    uint32_t bake, index;
     uint32_t level, unused;
     uint64_t n;
 } chunk_record;
@@ -38,8 +40,10 @@ typedef struct {
     uint32_t sh_degree, unused;
 } made_record;
 
-_Static_assert(sizeof(head) == sizeof(kiln_export) + KILN_SHARED_HEAD && sizeof(part_record) == KILN_PATH_MAX + KILN_SHARED_BAKE &&
-                   sizeof(chunk_record) == KILN_SHARED_CHUNK && sizeof(made_record) == KILN_SHARED_MADE,
+_Static_assert(sizeof(head) == sizeof(kiln_export) + KILN_SHARED_HEAD &&
+                   sizeof(part_record) == KILN_PATH_MAX + KILN_SHARED_BAKE &&
+                   sizeof(chunk_record) == KILN_SHARED_CHUNK &&
+                   sizeof(made_record) == KILN_SHARED_MADE,
                "kiln_export_shared_ram counts other records than travel");
 
 void kiln_made_chunks_release(kiln_made_chunks *made)
@@ -75,7 +79,7 @@ typedef struct {
     uint32_t components;
 } plane_record;
 
-/* ---- parent ------------------------------------------------------------------------------------------------------------------ */
+/* ---- parent ---------------------------------------------------------------------------------- */
 
 static kiln_status pack_bake(const kiln_export_bake *p, kiln_buffer *out, kiln_error *err)
 {
@@ -118,16 +122,21 @@ static kiln_status pack_source(const kiln_export *e, kiln_buffer *out, kiln_erro
     KILN_TRY(kiln_buffer_put(out, &e->bakes[0].scene, sizeof e->bakes[0].scene, err));
     KILN_TRY(kiln_buffer_put(out, &r, sizeof r, err));
     KILN_TRY(pack_planes(&l->chunks[0], out, err));
-    KILN_TRY(kiln_buffer_put(out, l->chunks, l->n_chunks * sizeof *l->chunks, err)); /* their pointers are not read there */
+    /* their pointers are not read there */
+    KILN_TRY(kiln_buffer_put(out, l->chunks, l->n_chunks * sizeof *l->chunks, err));
     return kiln_buffer_put(out, e->from.data, e->from.bytes, err);
 }
 
-static bool is_among(const kiln_chunk *c, const kiln_chunk *chunks, uint32_t n) { return n && c >= chunks && c < chunks + n; }
+static bool is_among(const kiln_chunk *c, const kiln_chunk *chunks, uint32_t n)
+{
+    return n && c >= chunks && c < chunks + n;
+}
 
 static chunk_record record_of(const kiln_export *e, const kiln_export_chunk *c)
 {
     const kiln_export_bake *bake = &e->bakes[c->bake];
-    const uint32_t n = bake->layer->n_chunks, with_levels = n + (bake->levels ? bake->levels->n_chunks : 0);
+    const uint32_t n = bake->layer->n_chunks,
+                   with_levels = n + (bake->levels ? bake->levels->n_chunks : 0);
     uint32_t index = (uint32_t)(c->chunk - bake->layer->chunks);
     if (is_among(c->chunk, e->made.chunks, e->made.n))
         index = with_levels + (uint32_t)(c->chunk - e->made.chunks);
@@ -148,7 +157,9 @@ static kiln_status pack_made(const kiln_export *e, kiln_buffer *out, kiln_error 
     for (uint32_t i = 0; i < e->made.n; i++) {
         const kiln_chunk *c = &e->made.chunks[i];
         const kiln_plane *sh = kiln_chunk_plane(c, "shN");
-        made_record r = {.count = c->count, .at = e->made.at[i], .sh_degree = sh ? degree_of(sh->components) : 0};
+        made_record r = {.count = c->count,
+                         .at = e->made.at[i],
+                         .sh_degree = sh ? degree_of(sh->components) : 0};
         memcpy(r.name, c->name, sizeof r.name);
         memcpy(r.box_min, c->box_min, sizeof r.box_min);
         memcpy(r.box_max, c->box_max, sizeof r.box_max);
@@ -157,7 +168,8 @@ static kiln_status pack_made(const kiln_export *e, kiln_buffer *out, kiln_error 
     return KILN_OK;
 }
 
-kiln_status kiln_export_pack(const kiln_export *e, const kiln_export_places *places, kiln_buffer *out, kiln_error *err)
+kiln_status kiln_export_pack(const kiln_export *e, const kiln_export_places *places,
+                             kiln_buffer *out, kiln_error *err)
 {
     head h;
     memset(&h, 0, sizeof h);
@@ -187,7 +199,7 @@ kiln_status kiln_export_pack(const kiln_export *e, const kiln_export_places *pla
     return kiln_buffer_put(out, e->plan, e->plan_bytes, err);
 }
 
-/* ---- worker ------------------------------------------------------------------------------------------------------------------ */
+/* ---- worker ---------------------------------------------------------------------------------- */
 
 typedef struct {
     const unsigned char *at;
@@ -206,7 +218,8 @@ static kiln_status take_shared_bytes(cursor *c, void *out, size_t bytes, kiln_er
 static kiln_status take_text(cursor *c, char out[KILN_PATH_MAX], kiln_error *err)
 {
     const size_t n = strnlen((const char *)c->at, c->left);
-    if (n >= KILN_PATH_MAX) return kiln_fail(err, KILN_E_BUG, "an export request with a path of %zu bytes", n);
+    if (n >= KILN_PATH_MAX)
+        return kiln_fail(err, KILN_E_BUG, "an export request with a path of %zu bytes", n);
     return take_shared_bytes(c, out, n + 1, err);
 }
 
@@ -224,14 +237,17 @@ static kiln_status take_bake(cursor *c, kiln_manifest *first, kiln_export_bake *
     if (r->path[0]) KILN_GO(kiln_manifest_open(r->path, KILN_OPEN_READ, "export", true, &m, err));
     KILN_GO(kiln_scene_get(m, &p->scene, err));
     KILN_GO(kiln_layer_get_digest(m, kiln_layer_kinds[r->kind].name, r->layer, &p->layer, err));
-    if (r->has_levels) KILN_GO(kiln_layer_get_digest(m, kiln_layer_kinds[KILN_LAYER_levels].name, r->levels, &p->levels, err));
+    if (r->has_levels)
+        KILN_GO(kiln_layer_get_digest(m, kiln_layer_kinds[KILN_LAYER_levels].name, r->levels,
+                                      &p->levels, err));
 done:
     if (m != first) kiln_manifest_close(m);
     free(r);
     return st;
 }
 
-static kiln_status take_layer_chunk(cursor *c, const plane_record *planes, uint32_t n, kiln_chunk *out, kiln_error *err)
+static kiln_status take_layer_chunk(cursor *c, const plane_record *planes, uint32_t n,
+                                    kiln_chunk *out, kiln_error *err)
 {
     KILN_TRY(take_shared_bytes(c, out, sizeof *out, err));
     out->n_planes = 0;
@@ -257,14 +273,16 @@ static kiln_status take_source(cursor *c, kiln_export_copy *out, kiln_error *err
     KILN_TRY(take_shared_bytes(c, &p->scene, sizeof p->scene, err));
     KILN_TRY(take_shared_bytes(c, &r, sizeof r, err));
     KILN_TRY(KILN_ALLOC(&p->layer, 1, "a layer", err));
-    (void)snprintf(p->layer->kind, sizeof p->layer->kind, "%s", kiln_layer_kinds[KILN_LAYER_source].name);
+    (void)snprintf(p->layer->kind, sizeof p->layer->kind, "%s",
+                   kiln_layer_kinds[KILN_LAYER_source].name);
     p->layer->sh_degree = r.sh_degree;
     p->layer->count = r.count;
     KILN_TRY(KILN_ALLOC(&p->layer->chunks, r.n_chunks, "chunks", err));
     KILN_GO(KILN_ALLOC(&planes, r.n_planes, "planes", err));
     KILN_GO(take_shared_bytes(c, planes, r.n_planes * sizeof *planes, err));
     for (; p->layer->n_chunks < r.n_chunks; p->layer->n_chunks++)
-        KILN_GO(take_layer_chunk(c, planes, r.n_planes, &p->layer->chunks[p->layer->n_chunks], err));
+        KILN_GO(
+            take_layer_chunk(c, planes, r.n_planes, &p->layer->chunks[p->layer->n_chunks], err));
     KILN_GO(kiln_alloc(&out->from, r.from_bytes, 1, "what rows are read by", err));
     KILN_GO(take_shared_bytes(c, out->from, r.from_bytes, err));
     out->e.from.data = out->from;
@@ -298,7 +316,8 @@ static const kiln_chunk *chunk_of_record(const kiln_export *e, const chunk_recor
 {
     const kiln_export_bake *bake = r->bake < e->n_bakes ? &e->bakes[r->bake] : NULL;
     if (!bake) return NULL;
-    const uint32_t n = bake->layer->n_chunks, with_levels = n + (bake->levels ? bake->levels->n_chunks : 0);
+    const uint32_t n = bake->layer->n_chunks,
+                   with_levels = n + (bake->levels ? bake->levels->n_chunks : 0);
     if (r->index < n) return &bake->layer->chunks[r->index];
     if (r->index < with_levels) return &bake->levels->chunks[r->index - n];
     return r->index - with_levels < e->made.n ? &e->made.chunks[r->index - with_levels] : NULL;
@@ -310,14 +329,18 @@ static kiln_status take_chunks(cursor *c, kiln_export *e, kiln_error *err)
         chunk_record r;
         KILN_TRY(take_shared_bytes(c, &r, sizeof r, err));
         const kiln_chunk *chunk = chunk_of_record(e, &r);
-        if (!chunk) return kiln_fail(err, KILN_E_BUG, "an export request names chunk %u of bake %u", r.index, r.bake);
-        e->chunks[i] = (kiln_export_chunk){.bake = r.bake, .chunk = chunk, .n = r.n, .node = KILN_NO_NODE, .level = r.level};
+        if (!chunk)
+            return kiln_fail(err, KILN_E_BUG, "an export request names chunk %u of bake %u",
+                             r.index, r.bake);
+        e->chunks[i] = (kiln_export_chunk){
+            .bake = r.bake, .chunk = chunk, .n = r.n, .node = KILN_NO_NODE, .level = r.level};
     }
     kiln_export_count_rows(e);
     return KILN_OK;
 }
 
-kiln_status kiln_export_unpack(const void *data, size_t bytes, kiln_manifest *m, kiln_export_copy *out, kiln_error *err)
+kiln_status kiln_export_unpack(const void *data, size_t bytes, kiln_manifest *m,
+                               kiln_export_copy *out, kiln_error *err)
 {
     cursor c = {data, bytes};
     head h;
@@ -334,10 +357,12 @@ kiln_status kiln_export_unpack(const void *data, size_t bytes, kiln_manifest *m,
     KILN_TRY(take_made(&c, &out->e.made, err));
     KILN_TRY(take_chunks(&c, &out->e, err));
     /* several bakes are no tree: they have levels where --count and the like choose from them */
-    if (out->e.bakes[0].levels && out->e.n_bakes == 1 && !out->e.cut) KILN_TRY(kiln_export_bind_levels(&out->e, &out->tree, err));
+    if (out->e.bakes[0].levels && out->e.n_bakes == 1 && !out->e.cut)
+        KILN_TRY(kiln_export_bind_levels(&out->e, &out->tree, err));
     KILN_TRY(take_text(&c, out->target, err));
     KILN_TRY(take_text(&c, out->temporary, err));
-    if (c.left != h.plan_bytes) return kiln_fail(err, KILN_E_BUG, "an export request with %zu bytes of a plan", c.left);
+    if (c.left != h.plan_bytes)
+        return kiln_fail(err, KILN_E_BUG, "an export request with %zu bytes of a plan", c.left);
     KILN_TRY(kiln_buffer_put(&out->plan, c.at, c.left, err));
     out->e.target = out->target;
     out->e.temporary = out->temporary;
@@ -349,7 +374,8 @@ kiln_status kiln_export_unpack(const void *data, size_t bytes, kiln_manifest *m,
 void kiln_export_copy_release(kiln_export_copy *c)
 {
     kiln_level_tree_release(&c->tree);
-    for (uint32_t i = 0; c->e.bakes && i < c->e.n_bakes; i++) kiln_export_bake_release(&c->e.bakes[i]);
+    for (uint32_t i = 0; c->e.bakes && i < c->e.n_bakes; i++)
+        kiln_export_bake_release(&c->e.bakes[i]);
     free(c->e.bakes);
     kiln_made_chunks_release(&c->e.made);
     free(c->e.chunks);

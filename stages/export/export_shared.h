@@ -18,8 +18,8 @@ typedef struct {
     char scratch[KILN_SCRATCH_FILES][64]; /* paths by which they open them; "": none */
 } kiln_export_places;
 
-kiln_status kiln_export_pack(const kiln_export *e, const kiln_export_places *places, kiln_buffer *out,
-                             kiln_error *err) KILN_MUST_CHECK;
+kiln_status kiln_export_pack(const kiln_export *e, const kiln_export_places *places,
+                             kiln_buffer *out, kiln_error *err) KILN_MUST_CHECK;
 
 /* A copy of kiln_export in a worker. */
 typedef struct {
@@ -30,15 +30,16 @@ typedef struct {
     kiln_buffer plan;
     void *from; /* kiln_export.from */
 } kiln_export_copy;
-/* Reads the layers again. m: of the first bake; NULL with kiln_export.from. Release also after a failure. KILN_E_BUG: the bytes are
- * not what pack makes. */
-kiln_status kiln_export_unpack(const void *data, size_t bytes, kiln_manifest *m, kiln_export_copy *out,
-                               kiln_error *err) KILN_MUST_CHECK;
+/* Reads the layers again. m: of the first bake; NULL with kiln_export.from. Release also after a
+ * failure. KILN_E_BUG: the bytes are not what pack makes. */
+kiln_status kiln_export_unpack(const void *data, size_t bytes, kiln_manifest *m,
+                               kiln_export_copy *out, kiln_error *err) KILN_MUST_CHECK;
 void kiln_export_copy_release(kiln_export_copy *c);
 
 /* Frees what kiln_export.made holds. */
 void kiln_made_chunks_release(kiln_made_chunks *made);
-/* Fills kiln_export.chunks.first and n_rows from the chunks' n; chunks without rows leave the list. */
+/* Fills kiln_export.chunks.first and n_rows from the chunks' n; chunks without rows leave the
+ * list. */
 void kiln_export_count_rows(kiln_export *e);
 
 #endif

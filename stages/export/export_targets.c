@@ -8,7 +8,8 @@
 
 static const char stage[] = "export";
 
-kiln_status kiln_export_target_last(const kiln_export_target *t, char out[KILN_PATH_MAX], kiln_error *err)
+kiln_status kiln_export_target_last(const kiln_export_target *t, char out[KILN_PATH_MAX],
+                                    kiln_error *err)
 {
     const char *last = t->writer->functions->last_file;
     if (last) return kiln_path_join(out, KILN_PATH_MAX, t->path, last, err);
@@ -21,50 +22,60 @@ void kiln_export_target_name(kiln_export_target *t)
 {
     const kiln_writer_functions *w = t->writer->functions;
     (void)snprintf(t->relative, sizeof t->relative, "export/%s%s%s", t->writer->default_name,
-                   w->place == KILN_PLACE_FILE ? "" : "/", w->place == KILN_PLACE_SHARED ? w->last_file : "");
+                   w->place == KILN_PLACE_FILE ? "" : "/",
+                   w->place == KILN_PLACE_SHARED ? w->last_file : "");
 }
 
 /* What older bakes remember of it, which have no list. path: of a file. */
-static kiln_status check_remembered(kiln_product_guard *g, const kiln_export_target *t, const char *path, bool overwrite,
-                                    kiln_error *err)
+static kiln_status check_remembered(kiln_product_guard *g, const kiln_export_target *t,
+                                    const char *path, bool overwrite, kiln_error *err)
 {
     if (t->own) kiln_product_guard_own(g, path);
     if (!t->known || t->own || overwrite || !kiln_is_file(path)) return KILN_OK;
-    return kiln_product_guard_listed(g, path) == KILN_LISTED_NOT ? kiln_product_refuse_changed(path, err) : KILN_OK;
+    return kiln_product_guard_listed(g, path) == KILN_LISTED_NOT
+               ? kiln_product_refuse_changed(path, err)
+               : KILN_OK;
 }
 
-static kiln_status check_folder(kiln_product_guard *g, kiln_export_target *t, bool overwrite, kiln_error *err)
+static kiln_status check_folder(kiln_product_guard *g, kiln_export_target *t, bool overwrite,
+                                kiln_error *err)
 {
     const kiln_listed says = kiln_product_guard_listed(g, t->path);
     if (says == KILN_LISTED_CHANGED && !overwrite) return kiln_product_refuse_changed(t->path, err);
-    t->replace = overwrite || says == KILN_LISTED_UNCHANGED || (says == KILN_LISTED_NOT && t->known);
+    t->replace =
+        overwrite || says == KILN_LISTED_UNCHANGED || (says == KILN_LISTED_NOT && t->known);
     return kiln_folder_check(t->writer->functions, t->path, t->replace, err);
 }
 
-kiln_status kiln_export_target_check(kiln_product_guard *g, kiln_export_target *t, bool overwrite, kiln_error *err)
+kiln_status kiln_export_target_check(kiln_product_guard *g, kiln_export_target *t, bool overwrite,
+                                     kiln_error *err)
 {
     char path[KILN_PATH_MAX];
     const kiln_export_place place = t->writer->functions->place;
     KILN_TRY(kiln_export_target_last(t, path, err));
-    if (place != KILN_PLACE_FILE) KILN_TRY(kiln_product_guard_folder(g, t->path, place == KILN_PLACE_FOLDER, err));
+    if (place != KILN_PLACE_FILE)
+        KILN_TRY(kiln_product_guard_folder(g, t->path, place == KILN_PLACE_FOLDER, err));
     if (place == KILN_PLACE_FOLDER) return check_folder(g, t, overwrite, err);
     t->replace = overwrite;
     KILN_TRY(check_remembered(g, t, path, overwrite, err));
     return kiln_product_guard_check(g, path, &t->seen, err);
 }
 
-kiln_status kiln_export_target_begin(const kiln_export_target *t, kiln_hash of, kiln_product_list *list, kiln_error *err)
+kiln_status kiln_export_target_begin(const kiln_export_target *t, kiln_hash of,
+                                     kiln_product_list *list, kiln_error *err)
 {
     return kiln_product_begin(list, t->relative, stage, of, &t->seen, err);
 }
 
 /* Describes it as it lies there, unless it is described so. */
-kiln_status kiln_export_target_put(const kiln_export_target *t, kiln_hash of, kiln_product_list *list, kiln_error *err)
+kiln_status kiln_export_target_put(const kiln_export_target *t, kiln_hash of,
+                                   kiln_product_list *list, kiln_error *err)
 {
     char path[KILN_PATH_MAX];
     kiln_product *p;
     KILN_TRY(kiln_product_current(list, t->relative, stage, of, &p, err));
     (void)snprintf(path, sizeof path, "%s", t->path);
-    if (t->writer->functions->place == KILN_PLACE_SHARED) KILN_TRY(kiln_export_target_last(t, path, err));
+    if (t->writer->functions->place == KILN_PLACE_SHARED)
+        KILN_TRY(kiln_export_target_last(t, path, err));
     return kiln_product_is_unchanged(p, path) ? KILN_OK : kiln_product_describe_path(p, path, err);
 }

@@ -1,5 +1,5 @@
-/* export_targets -- whose the file or folder is that stands where an export goes, and the list of what was written there
- * (stages/products). In the parent. */
+/* export_targets -- whose the file or folder is that stands where an export goes, and the list of
+ * what was written there (stages/products). In the parent. */
 #ifndef KILN_STAGES_EXPORT_EXPORT_TARGETS_H
 #define KILN_STAGES_EXPORT_EXPORT_TARGETS_H
 
@@ -14,22 +14,25 @@ typedef struct {
     char relative[64];        /* what the list of products calls it; "": it is none of them */
     bool known;               /* the bake remembers that this very export wrote there */
     bool own;                 /* by size and time it lies there as this export wrote it */
-    bool replace;             /* a folder may be replaced if all names in it are those of the format */
-    kiln_product_seen seen;   /* what stood there as a file */
+    /* a folder may be replaced if all names in it are those of the format */
+    bool replace;
+    kiln_product_seen seen; /* what stood there as a file */
 } kiln_export_target;
 
 /* The file that the format writes last: the target itself, or one in its folder. */
-kiln_status kiln_export_target_last(const kiln_export_target *t, char out[KILN_PATH_MAX], kiln_error *err) KILN_MUST_CHECK;
+kiln_status kiln_export_target_last(const kiln_export_target *t, char out[KILN_PATH_MAX],
+                                    kiln_error *err) KILN_MUST_CHECK;
 /* Fills `relative` of a target at its default place. */
 void kiln_export_target_name(kiln_export_target *t);
 /* Fills `seen` and `replace`. KILN_E_USAGE: it may not be replaced, or holds what may not. */
-kiln_status kiln_export_target_check(kiln_product_guard *g, kiln_export_target *t, bool overwrite, kiln_error *err) KILN_MUST_CHECK;
-
-/* Keeps a target in the list: _begin before it is written, _put when it is part of the current output. of: what all formats of that
- * output have in common. */
-kiln_status kiln_export_target_begin(const kiln_export_target *t, kiln_hash of, kiln_product_list *list,
+kiln_status kiln_export_target_check(kiln_product_guard *g, kiln_export_target *t, bool overwrite,
                                      kiln_error *err) KILN_MUST_CHECK;
-kiln_status kiln_export_target_put(const kiln_export_target *t, kiln_hash of, kiln_product_list *list,
-                                   kiln_error *err) KILN_MUST_CHECK;
+
+/* Keeps a target in the list: _begin before it is written, _put when it is part of the current
+ * output. of: what all formats of that output have in common. */
+kiln_status kiln_export_target_begin(const kiln_export_target *t, kiln_hash of,
+                                     kiln_product_list *list, kiln_error *err) KILN_MUST_CHECK;
+kiln_status kiln_export_target_put(const kiln_export_target *t, kiln_hash of,
+                                   kiln_product_list *list, kiln_error *err) KILN_MUST_CHECK;
 
 #endif

@@ -14,7 +14,7 @@
 static const char *place_told; /* of kiln_export_tell_converted */
 static bool layer_untold;      /* likewise */
 
-/* ---- what it takes on the disk --------------------------------------------------------------------------- */
+/* ---- what it takes on the disk --------------------------------------------------------------- */
 
 /* nftw has no context. */
 static struct {
@@ -30,7 +30,8 @@ static int add_held_file(const char *path, const struct stat *s, int type, struc
     return 0;
 }
 
-/* ", 71 KiB", or of a folder all that lies in it; "" where it cannot be looked at: it is whole all the same. */
+/* ", 71 KiB", or of a folder all that lies in it; "" where it cannot be looked at: it is whole all
+ * the same. */
 static void size_text(const kiln_export_target *to, char out[128])
 {
     enum { DESCRIPTORS = 16 };
@@ -52,12 +53,14 @@ void kiln_export_tell_converted(const char *place)
     layer_untold = true;
 }
 
-/* ---- in words -------------------------------------------------------------------------------------------- */
+/* ---- in words -------------------------------------------------------------------------------- */
 
-void kiln_export_tell(const kiln_export_target *to, const kiln_export *e, const kiln_export_said *said)
+void kiln_export_tell(const kiln_export_target *to, const kiln_export *e,
+                      const kiln_export_said *said)
 {
     char place[KILN_PATH_MAX + 2], size[128];
-    (void)snprintf(place, sizeof place, place_told ? "%s" : "'%s'", place_told ? place_told : to->path);
+    (void)snprintf(place, sizeof place, place_told ? "%s" : "'%s'",
+                   place_told ? place_told : to->path);
     const kiln_export_count *counts = to->writer->functions->counts;
     if (said->remarks.size) kiln_say("%s: %s", place, (const char *)said->remarks.data);
     if (said->notes.size) kiln_warn("%s: %s", place, (const char *)said->notes.data);
@@ -66,18 +69,21 @@ void kiln_export_tell(const kiln_export_target *to, const kiln_export *e, const 
             kiln_warn("%s: %llu %s", place, (unsigned long long)said->counts[i],
                       said->counts[i] == 1 ? counts[i].one : counts[i].more);
     for (uint32_t i = 0; i < said->loss.n; i++)
-        kiln_say(said->loss.psnr[i] < INFINITY ? "%s: camera '%.300s' %.2f dB" : "%s: camera '%.300s' equal", place,
-                 said->loss.cameras[i].name, said->loss.psnr[i]);
+        kiln_say(said->loss.psnr[i] < INFINITY ? "%s: camera '%.300s' %.2f dB"
+                                               : "%s: camera '%.300s' equal",
+                 place, said->loss.cameras[i].name, said->loss.psnr[i]);
     size_text(to, size);
     if (layer_untold) {
-        kiln_say("%s written to %s%s", KILN_COUNT(e->n_rows, e->splats ? "Gaussian" : "point"), place, size);
+        kiln_say("%s written to %s%s", KILN_COUNT(e->n_rows, e->splats ? "Gaussian" : "point"),
+                 place, size);
         return;
     }
-    kiln_say("%llu row%s of layer '%s'%s written to %s%s", (unsigned long long)e->n_rows, e->n_rows == 1 ? "" : "s",
-             e->bakes[0].layer->kind, e->tree ? " and of its levels" : "", place, size);
+    kiln_say("%llu row%s of layer '%s'%s written to %s%s", (unsigned long long)e->n_rows,
+             e->n_rows == 1 ? "" : "s", e->bakes[0].layer->kind,
+             e->tree ? " and of its levels" : "", place, size);
 }
 
-/* ---- in the report --------------------------------------------------------------------------------------- */
+/* ---- in the report --------------------------------------------------------------------------- */
 
 /* A member that cannot be set makes the object NULL, which kiln_export_report says. */
 static void set_json_member(json_t **object, const char *key, json_t *value)
@@ -87,7 +93,8 @@ static void set_json_member(json_t **object, const char *key, json_t *value)
     *object = NULL;
 }
 
-/* What the values have lost: the counts of the format by their sentences, and dB by camera (null: equal). */
+/* What the values have lost: the counts of the format by their sentences, and dB by camera (null:
+ * equal). */
 static json_t *changes_json(const kiln_export_count *counts, const kiln_export_said *said)
 {
     json_t *out = json_object();
@@ -107,13 +114,15 @@ static json_t *losses_json(const kiln_loss *l)
     return out;
 }
 
-kiln_status kiln_export_report(kiln_run *r, const kiln_export_target *to, const kiln_export *e, const kiln_export_said *said,
-                               kiln_error *err)
+kiln_status kiln_export_report(kiln_run *r, const kiln_export_target *to, const kiln_export *e,
+                               const kiln_export_said *said, kiln_error *err)
 {
     json_t *all = kiln_run_report(r), *files = json_object_get(all, "files");
-    json_t *facts = json_pack("{s:o, s:s, s:s, s:I, s:I, s:o, s:o}", "path", kiln_json_string(to->path), "format", to->writer->name,
-                              "layer", e->bakes[0].layer->kind, "rows", (json_int_t)e->n_rows, "chunks", (json_int_t)e->n_chunks,
-                              "changed", changes_json(to->writer->functions->counts, said), "psnr", losses_json(&said->loss));
+    json_t *facts = json_pack(
+        "{s:o, s:s, s:s, s:I, s:I, s:o, s:o}", "path", kiln_json_string(to->path), "format",
+        to->writer->name, "layer", e->bakes[0].layer->kind, "rows", (json_int_t)e->n_rows, "chunks",
+        (json_int_t)e->n_chunks, "changed", changes_json(to->writer->functions->counts, said),
+        "psnr", losses_json(&said->loss));
     int failed = facts ? 0 : -1;
     if (!failed && !files) {
         failed = json_object_update(all, facts); /* the first file's facts are the run's, too */

@@ -42,24 +42,28 @@ static void free_state(void *state)
 static kiln_status open_export_file(const char *path, int *fd, kiln_error *err)
 {
     *fd = open(path, O_RDWR | O_CLOEXEC);
-    return *fd >= 0 ? KILN_OK : kiln_fail(err, KILN_E_IO, "cannot open '%s': %s", path, strerror(errno));
+    return *fd >= 0 ? KILN_OK
+                    : kiln_fail(err, KILN_E_IO, "cannot open '%s': %s", path, strerror(errno));
 }
 
-static kiln_status open_state(worker_state *s, kiln_worker *w, const kiln_export_request *q, const void *shared, size_t bytes,
-                              kiln_error *err)
+static kiln_status open_state(worker_state *s, kiln_worker *w, const kiln_export_request *q,
+                              const void *shared, size_t bytes, kiln_error *err)
 {
     kiln_manifest *m = NULL;
     const kiln_export_planes *planes = s->x.planes;
     s->serial = q->serial;
-    s->x = (kiln_export_worker){.e = &s->copy.e, .w = w, .fd = -1, .made = -1, .round = q->round, .planes = planes};
+    s->x = (kiln_export_worker){
+        .e = &s->copy.e, .w = w, .fd = -1, .made = -1, .round = q->round, .planes = planes};
     for (int i = 0; i < KILN_SCRATCH_FILES; i++) s->x.scratch[i] = -1;
     if (!planes) KILN_TRY(kiln_worker_manifest(w, &m, err));
     KILN_TRY(kiln_export_unpack(shared, bytes, m, &s->copy, err));
     if (planes) KILN_TRY(planes->open(s->x.e, w, &s->x.planes_own, err));
     if (q->round >= KILN_ROUND_SURVEY) return KILN_OK;
-    if (s->copy.places.writer->functions->place == KILN_PLACE_FILE) KILN_TRY(open_export_file(s->copy.temporary, &s->x.fd, err));
+    if (s->copy.places.writer->functions->place == KILN_PLACE_FILE)
+        KILN_TRY(open_export_file(s->copy.temporary, &s->x.fd, err));
     for (int i = 0; i < KILN_SCRATCH_FILES; i++)
-        if (s->copy.places.scratch[i][0]) KILN_TRY(open_export_file(s->copy.places.scratch[i], &s->x.scratch[i], err));
+        if (s->copy.places.scratch[i][0])
+            KILN_TRY(open_export_file(s->copy.places.scratch[i], &s->x.scratch[i], err));
     return KILN_OK;
 }
 
@@ -79,7 +83,8 @@ static kiln_status give_counts(const worker_state *s, kiln_worker *w, kiln_error
     return st;
 }
 
-static kiln_status run_unit(worker_state *s, const kiln_export_request *q, kiln_worker *w, kiln_error *err)
+static kiln_status run_unit(worker_state *s, const kiln_export_request *q, kiln_worker *w,
+                            kiln_error *err)
 {
     const kiln_writer_functions *f = s->copy.places.writer->functions;
     memset(s->x.counts, 0, sizeof s->x.counts);
@@ -88,23 +93,26 @@ static kiln_status run_unit(worker_state *s, const kiln_export_request *q, kiln_
     if (q->round == KILN_ROUND_COUNT) return kiln_survey_chunk(&s->x, 0, q->unit, err);
     if (q->round == KILN_ROUND_MAKE) return kiln_made_unit(&s->x, q->unit, err);
     if (q->round == KILN_ROUND_LOSS) return kiln_loss_measure(&s->x, err);
-    if (q->round >= f->n_rounds) return kiln_fail(err, KILN_E_BUG, "there is no round %u", q->round);
+    if (q->round >= f->n_rounds)
+        return kiln_fail(err, KILN_E_BUG, "there is no round %u", q->round);
     KILN_TRY(f->rounds[q->round].run(&s->x, q->unit, err));
     return give_counts(s, w, err);
 }
 
-kiln_status kiln_export_unit_of(kiln_worker *w, const kiln_export_planes *planes, const void *payload, size_t bytes,
-                                kiln_error *err)
+kiln_status kiln_export_unit_of(kiln_worker *w, const kiln_export_planes *planes,
+                                const void *payload, size_t bytes, kiln_error *err)
 {
     kiln_export_request q;
     worker_state *s = kiln_worker_state(w);
-    if (bytes < sizeof q) return kiln_fail(err, KILN_E_BUG, "an export request of %zu bytes", bytes);
+    if (bytes < sizeof q)
+        return kiln_fail(err, KILN_E_BUG, "an export request of %zu bytes", bytes);
     memcpy(&q, payload, sizeof q);
     if (!s || s->serial != q.serial) {
         kiln_worker_set_state(w, NULL, NULL); /* the round before is over: its memory goes first */
         KILN_TRY(KILN_ALLOC(&s, 1, "export", err));
         s->x.planes = planes;
-        const kiln_status st = open_state(s, w, &q, (const char *)payload + sizeof q, bytes - sizeof q, err);
+        const kiln_status st =
+            open_state(s, w, &q, (const char *)payload + sizeof q, bytes - sizeof q, err);
         if (st != KILN_OK) {
             free_state(s);
             return st;
@@ -114,7 +122,8 @@ kiln_status kiln_export_unit_of(kiln_worker *w, const kiln_export_planes *planes
     return run_unit(s, &q, w, err);
 }
 
-kiln_status kiln_export_unit(kiln_worker *w, const char *name, const void *payload, size_t bytes, kiln_error *err)
+kiln_status kiln_export_unit(kiln_worker *w, const char *name, const void *payload, size_t bytes,
+                             kiln_error *err)
 {
     (void)name;
     return kiln_export_unit_of(w, NULL, payload, bytes, err);

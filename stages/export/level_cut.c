@@ -54,7 +54,7 @@ void kiln_cut_release(kiln_cut_bakes *c)
     free(c);
 }
 
-/* ---- options ---------------------------------------------------------------------------------------- */
+/* ---- options --------------------------------------------------------------------------------- */
 
 static bool asks_level(const kiln_export_options *o)
 {
@@ -70,7 +70,10 @@ static bool asks_db(const kiln_export_options *o)
     return kiln_level_wish_parse(o->level, &wish, &none) == KILN_OK && wish.form == KILN_LEVEL_DB;
 }
 
-bool kiln_cut_is_asked(const kiln_export_options *o) { return asks_level(o) || o->count || !isnan(o->percent); }
+bool kiln_cut_is_asked(const kiln_export_options *o)
+{
+    return asks_level(o) || o->count || !isnan(o->percent);
+}
 
 typedef struct {
     const char *name, *off;
@@ -79,34 +82,45 @@ typedef struct {
 
 static kiln_status refuse_both(const cut_option *a, const cut_option *b, kiln_error *err)
 {
-    const bool typed_a = kiln_opt_given(&kiln_export_cli, a->name), typed_b = kiln_opt_given(&kiln_export_cli, b->name);
+    const bool typed_a = kiln_opt_given(&kiln_export_cli, a->name),
+               typed_b = kiln_opt_given(&kiln_export_cli, b->name);
     const cut_option *const stored = typed_a ? b : a;
     if (typed_a && typed_b)
-        return kiln_fail(err, KILN_E_USAGE, "--%s and --%s both say how many Gaussians are written; leave one of them out", a->name,
-                         b->name);
-    return kiln_fail(err, KILN_E_USAGE, "--%s and --%s both say how many Gaussians are written; --%s %s takes the stored one back",
-                     a->name, b->name, stored->name, stored->off);
+        return kiln_fail(
+            err, KILN_E_USAGE,
+            "--%s and --%s both say how many Gaussians are written; leave one of them out", a->name,
+            b->name);
+    return kiln_fail(
+        err, KILN_E_USAGE,
+        "--%s and --%s both say how many Gaussians are written; --%s %s takes the stored one back",
+        a->name, b->name, stored->name, stored->off);
 }
 
-kiln_status kiln_cut_check(const kiln_export_options *o, const kiln_writer *const list[], uint32_t n, kiln_error *err)
+kiln_status kiln_cut_check(const kiln_export_options *o, const kiln_writer *const list[],
+                           uint32_t n, kiln_error *err)
 {
-    const cut_option all[] = {{"level", "0", asks_level(o)}, {"count", "0", o->count > 0}, {"percent", "off", !isnan(o->percent)}};
+    const cut_option all[] = {{"level", "0", asks_level(o)},
+                              {"count", "0", o->count > 0},
+                              {"percent", "off", !isnan(o->percent)}};
     for (int a = 0; a < 3; a++)
         for (int b = a + 1; b < 3; b++)
             if (all[a].asked && all[b].asked) return refuse_both(&all[a], &all[b], err);
     for (uint32_t i = 0; i < n && kiln_cut_is_asked(o); i++)
         if (list[i]->holds & (KILN_NEEDS_LEVELS | KILN_TAKES_LEVELS))
-            return kiln_fail(
-                err, KILN_E_USAGE,
-                "--level, --count and --percent choose from the levels of detail, and the format %s holds all of them; "
-                "leave the option out, or write a format without levels, such as ply",
-                list[i]->name);
+            return kiln_fail(err, KILN_E_USAGE,
+                             "--level, --count and --percent choose from the levels of detail, and "
+                             "the format %s holds all of them; "
+                             "leave the option out, or write a format without levels, such as ply",
+                             list[i]->name);
     return KILN_OK;
 }
 
-/* ---- what is read ------------------------------------------------------------------------------------- */
+/* ---- what is read ---------------------------------------------------------------------------- */
 
-static bool is_judge(const kiln_camera *c, bool train) { return !train || strcmp(c->split, "train") == 0; }
+static bool is_judge(const kiln_camera *c, bool train)
+{
+    return !train || strcmp(c->split, "train") == 0;
+}
 
 static uint32_t profile_named(const char *name)
 {
@@ -117,8 +131,9 @@ static uint32_t profile_named(const char *name)
 
 /* Cameras for training, or all where there are none, evenly; under what the errors were measured
  * with. */
-static kiln_status choose_views(const kiln_scene *scene, const kiln_layer *levels, const kiln_camera *cameras, uint32_t n,
-                                cut_bake *b, kiln_error *err)
+static kiln_status choose_views(const kiln_scene *scene, const kiln_layer *levels,
+                                const kiln_camera *cameras, uint32_t n, cut_bake *b,
+                                kiln_error *err)
 {
     char near_text[32];
     const kiln_view_options options = {.profile = profile_named(levels->origin_profile),
@@ -141,7 +156,8 @@ static kiln_status choose_views(const kiln_scene *scene, const kiln_layer *level
     return KILN_OK;
 }
 
-static kiln_status read_cut_bake(kiln_manifest *m, kiln_export_bake *bake, cut_bake *b, kiln_error *err)
+static kiln_status read_cut_bake(kiln_manifest *m, kiln_export_bake *bake, cut_bake *b,
+                                 kiln_error *err)
 {
     kiln_camera *cameras = NULL;
     kiln_error none;
@@ -150,11 +166,14 @@ static kiln_status read_cut_bake(kiln_manifest *m, kiln_export_bake *bake, cut_b
     KILN_TRY(kiln_export_load_levels(m, bake, err));
     KILN_TRY(kiln_level_tree_make(bake->layer, bake->levels, &b->tree, err));
     if (asks_db(&kiln_export_given)) KILN_TRY(kiln_level_tree_read_sites(m, &b->tree, err));
-    b->weighted = bake->levels->n_chunks && kiln_chunk_plane(&bake->levels->chunks[0], "visibility") != NULL;
+    b->weighted =
+        bake->levels->n_chunks && kiln_chunk_plane(&bake->levels->chunks[0], "visibility") != NULL;
     if (kiln_layer_current(m, KILN_LAYER_visibility, &b->seen, &none) != KILN_OK) b->seen = NULL;
     KILN_TRY(kiln_cameras_get(m, &cameras, &n, err));
-    if (b->weighted && !b->seen) KILN_GO(kiln_distance_prior_find(m, &bake->scene, bake->layer, cameras, n, &b->prior, err));
-    if (asks_db(&kiln_export_given)) KILN_GO(choose_views(&bake->scene, bake->levels, cameras, n, b, err));
+    if (b->weighted && !b->seen)
+        KILN_GO(kiln_distance_prior_find(m, &bake->scene, bake->layer, cameras, n, &b->prior, err));
+    if (asks_db(&kiln_export_given))
+        KILN_GO(choose_views(&bake->scene, bake->levels, cameras, n, b, err));
     KILN_GO(KILN_ALLOC(&b->left, b->tree.n_nodes, "the rows of nodes", err));
 done:
     free(cameras);
@@ -164,7 +183,8 @@ done:
 static kiln_status read_added(kiln_run *r, kiln_export_bake *bake, cut_bake *b, kiln_error *err)
 {
     kiln_manifest *m;
-    KILN_TRY(kiln_manifest_open(bake->path, KILN_OPEN_READ, "export", kiln_run_allow_network(r), &m, err));
+    KILN_TRY(kiln_manifest_open(bake->path, KILN_OPEN_READ, "export", kiln_run_allow_network(r), &m,
+                                err));
     kiln_status st = kiln_run_need_of(r, m, kiln_layer_kinds[KILN_LAYER_levels].stage, err);
     if (st == KILN_OK) st = read_cut_bake(m, bake, b, err);
     kiln_manifest_close(m);
@@ -177,17 +197,21 @@ kiln_status kiln_cut_open(kiln_run *r, kiln_export *e, kiln_cut_bakes **out, kil
     const char *const kind = e->bakes[0].layer->kind;
     *out = NULL;
     if (strcmp(kind, kiln_layer_kinds[KILN_LAYER_baked].name) != 0)
-        return kiln_fail(
-            err, KILN_E_USAGE,
-            "--level, --count and --percent choose from the levels of detail of the layer 'baked'; '%s' has none, leave "
-            "out --layer",
-            kind);
-    if (!e->splats) return kiln_fail(err, KILN_E_USAGE, "levels of detail are of Gaussians, and the layer holds points");
-    KILN_TRY(kiln_alloc((void **)out, sizeof **out + e->n_bakes * sizeof(cut_bake), 1, "a cut of the levels", err));
+        return kiln_fail(err, KILN_E_USAGE,
+                         "--level, --count and --percent choose from the levels of detail of the "
+                         "layer 'baked'; '%s' has none, leave "
+                         "out --layer",
+                         kind);
+    if (!e->splats)
+        return kiln_fail(err, KILN_E_USAGE,
+                         "levels of detail are of Gaussians, and the layer holds points");
+    KILN_TRY(kiln_alloc((void **)out, sizeof **out + e->n_bakes * sizeof(cut_bake), 1,
+                        "a cut of the levels", err));
     (*out)->n = e->n_bakes;
     KILN_TRY(kiln_run_need(r, kiln_layer_kinds[KILN_LAYER_levels].stage, err));
     KILN_TRY(read_cut_bake(kiln_run_manifest(r), &e->bakes[0], &(*out)->bake[0], err));
-    for (uint32_t i = 1; i < e->n_bakes; i++) KILN_TRY(read_added(r, &e->bakes[i], &(*out)->bake[i], err));
+    for (uint32_t i = 1; i < e->n_bakes; i++)
+        KILN_TRY(read_added(r, &e->bakes[i], &(*out)->bake[i], err));
     return KILN_OK;
 }
 
@@ -200,13 +224,15 @@ void kiln_cut_key(kiln_hasher *h, const kiln_export *e, const kiln_cut_bakes *c)
     }
 }
 
-/* ---- what filters leave ------------------------------------------------------------------------------- */
+/* ---- what filters leave ---------------------------------------------------------------------- */
 
-static kiln_status gather_count(kiln_export_parent *p, uint64_t unit, const void *result, size_t bytes, kiln_error *err)
+static kiln_status gather_count(kiln_export_parent *p, uint64_t unit, const void *result,
+                                size_t bytes, kiln_error *err)
 {
     kiln_chunk_survey s;
     (void)unit;
-    if (!result || bytes != sizeof s) return kiln_fail(err, KILN_E_BUG, "a count of %zu bytes", bytes);
+    if (!result || bytes != sizeof s)
+        return kiln_fail(err, KILN_E_BUG, "a count of %zu bytes", bytes);
     memcpy(&s, result, sizeof s);
     return kiln_buffer_put(p->plan, &s.n, sizeof s.n, err);
 }
@@ -216,7 +242,8 @@ static uint64_t count_ram(const kiln_export *e, uint64_t unit)
     return kiln_export_rows_ram(e, unit, KILN_ROWS_MEANS) + ((uint64_t)1 << 16);
 }
 
-static const kiln_export_round counting = {.what = "counting", .ram = count_ram, .run = NULL, .gather = gather_count};
+static const kiln_export_round counting = {
+    .what = "counting", .ram = count_ram, .run = NULL, .gather = gather_count};
 
 static kiln_status count_left(kiln_run *r, const kiln_writer *w, kiln_export *e, kiln_error *err)
 {
@@ -247,7 +274,7 @@ static kiln_status spread_left(const kiln_export *e, uint32_t bake, cut_bake *b,
     return KILN_OK;
 }
 
-/* ---- the choice --------------------------------------------------------------------------------------- */
+/* ---- the choice ------------------------------------------------------------------------------ */
 
 /* All rows that are written; 0: as --level says. */
 static uint64_t wanted_rows(const kiln_export_options *o, uint64_t all)
@@ -269,9 +296,11 @@ static uint64_t part_of(uint64_t wanted, uint64_t from, uint64_t rows, uint64_t 
 }
 
 /* rows: as kiln_level_aim has it. */
-static kiln_status choose_cut(const kiln_level_wish *wish, uint64_t rows, cut_bake *b, kiln_error *err)
+static kiln_status choose_cut(const kiln_level_wish *wish, uint64_t rows, cut_bake *b,
+                              kiln_error *err)
 {
-    const kiln_level_aim aim = {.wish = *wish, .rows = rows, .views = b->views, .n_views = b->n_views, .left = b->left};
+    const kiln_level_aim aim = {
+        .wish = *wish, .rows = rows, .views = b->views, .n_views = b->n_views, .left = b->left};
     kiln_level_cut_release(&b->cut);
     return kiln_level_choose_file(&b->tree, &aim, &b->cut, err);
 }
@@ -283,8 +312,10 @@ static uint64_t cut_rows(const kiln_cut_bakes *c)
     return rows;
 }
 
-/* A bake keeps a row in each of its nodes, which may be more than its part: others have fewer then. */
-static kiln_status balance_cuts(const kiln_level_wish *wish, uint64_t wanted, kiln_cut_bakes *c, kiln_error *err)
+/* A bake keeps a row in each of its nodes, which may be more than its part: others have fewer
+ * then. */
+static kiln_status balance_cuts(const kiln_level_wish *wish, uint64_t wanted, kiln_cut_bakes *c,
+                                kiln_error *err)
 {
     for (uint32_t i = 0; i < c->n; i++) {
         cut_bake *b = &c->bake[i];
@@ -296,22 +327,26 @@ static kiln_status balance_cuts(const kiln_level_wish *wish, uint64_t wanted, ki
 }
 
 /* What a number of rows cannot be: fewer than nodes. A share is rounded up to that. */
-static kiln_status check_least(const kiln_export_options *o, uint64_t wanted, const kiln_cut_bakes *c, kiln_error *err)
+static kiln_status check_least(const kiln_export_options *o, uint64_t wanted,
+                               const kiln_cut_bakes *c, kiln_error *err)
 {
     const unsigned long long least = cut_rows(c);
     if (least <= wanted) return KILN_OK;
     if (o->count)
         return kiln_fail(err, KILN_E_USAGE,
-                         "--count %llu: the rows that are left lie in %llu nodes of the levels, each of which keeps one "
+                         "--count %llu: the rows that are left lie in %llu nodes of the levels, "
+                         "each of which keeps one "
                          "Gaussian; the least is --count %llu",
                          (unsigned long long)o->count, least, least);
-    kiln_warn("--percent %g: %llu Gaussians are written rather than %llu, because the rows that are left lie in so many "
+    kiln_warn("--percent %g: %llu Gaussians are written rather than %llu, because the rows that "
+              "are left lie in so many "
               "nodes of the levels, each of which keeps one",
               o->percent, least, (unsigned long long)wanted);
     return KILN_OK;
 }
 
-static kiln_status choose_cuts(const kiln_export_options *o, const kiln_export *e, kiln_cut_bakes *c, kiln_error *err)
+static kiln_status choose_cuts(const kiln_export_options *o, const kiln_export *e,
+                               kiln_cut_bakes *c, kiln_error *err)
 {
     uint64_t from = 0;
     const uint64_t wanted = wanted_rows(o, e->n_rows);
@@ -329,7 +364,7 @@ static kiln_status choose_cuts(const kiln_export_options *o, const kiln_export *
     return check_least(o, wanted, c, err);
 }
 
-/* ---- chunks ------------------------------------------------------------------------------------------- */
+/* ---- chunks ---------------------------------------------------------------------------------- */
 
 static const kiln_chunk *chunk_of_pick(const kiln_export_bake *b, const kiln_level_pick *p)
 {
@@ -340,7 +375,8 @@ static const kiln_chunk *chunk_of_pick(const kiln_export_bake *b, const kiln_lev
 /* As many rows as its chunk has, or filters leave of it. */
 static bool is_as_stored(const kiln_export_bake *bake, const cut_bake *b, const kiln_level_pick *p)
 {
-    return p->rows == (p->chunk < bake->layer->n_chunks ? b->left[p->node] : chunk_of_pick(bake, p)->count);
+    return p->rows ==
+           (p->chunk < bake->layer->n_chunks ? b->left[p->node] : chunk_of_pick(bake, p)->count);
 }
 
 static void weigh_request(const kiln_export_bake *bake, const cut_bake *b, kiln_made_request *q)
@@ -348,7 +384,9 @@ static void weigh_request(const kiln_export_bake *bake, const cut_bake *b, kiln_
     q->weighted = b->weighted;
     q->antialiased = bake->levels->origin_antialiased;
     q->prior = b->prior;
-    if (!b->weighted || !b->seen || q->chunk >= bake->layer->n_chunks || q->chunk >= b->seen->n_chunks) return;
+    if (!b->weighted || !b->seen || q->chunk >= bake->layer->n_chunks ||
+        q->chunk >= b->seen->n_chunks)
+        return;
     const kiln_plane *v = kiln_chunk_plane(&b->seen->chunks[q->chunk], "visibility");
     const kiln_plane *p = kiln_chunk_plane(&b->seen->chunks[q->chunk], "prominence");
     if (v && v->data.n_segments == 1) q->visibility = v->data.segments[0];
@@ -361,8 +399,8 @@ typedef struct {
     uint64_t bytes;       /* of their rows */
 } cut_list;
 
-static kiln_status add_made(kiln_export *e, const cut_bake *b, uint32_t bake, const kiln_level_pick *p, cut_list *out,
-                            kiln_error *err)
+static kiln_status add_made(kiln_export *e, const cut_bake *b, uint32_t bake,
+                            const kiln_level_pick *p, cut_list *out, kiln_error *err)
 {
     kiln_made_request q;
     kiln_chunk *c = &e->made.chunks[e->made.n];
@@ -382,12 +420,16 @@ static kiln_status add_made(kiln_export *e, const cut_bake *b, uint32_t bake, co
 
 /* A chunk of the layer is level 0 whatever was asked for: of a row or two nothing is to be merged,
  * and filters go on. */
-static kiln_status list_pick(kiln_export *e, const cut_bake *b, uint32_t bake, const kiln_level_pick *p, cut_list *out,
-                             kiln_error *err)
+static kiln_status list_pick(kiln_export *e, const cut_bake *b, uint32_t bake,
+                             const kiln_level_pick *p, cut_list *out, kiln_error *err)
 {
-    const bool stored = is_as_stored(&e->bakes[bake], b, p), of_layer = p->chunk < e->bakes[bake].layer->n_chunks;
+    const bool stored = is_as_stored(&e->bakes[bake], b, p),
+               of_layer = p->chunk < e->bakes[bake].layer->n_chunks;
     kiln_export_chunk *c = &e->chunks[e->n_chunks++];
-    *c = (kiln_export_chunk){.bake = bake, .chunk = chunk_of_pick(&e->bakes[bake], p), .n = p->rows, .node = KILN_NO_NODE};
+    *c = (kiln_export_chunk){.bake = bake,
+                             .chunk = chunk_of_pick(&e->bakes[bake], p),
+                             .n = p->rows,
+                             .node = KILN_NO_NODE};
     e->cut = e->cut || !stored || !of_layer;
     if (stored) {
         c->level = of_layer ? 0 : p->level;
@@ -401,7 +443,8 @@ static kiln_status list_pick(kiln_export *e, const cut_bake *b, uint32_t bake, c
 }
 
 /* Makes e->chunks of the picks. */
-static kiln_status list_picks(kiln_export *e, const kiln_cut_bakes *c, cut_list *out, kiln_error *err)
+static kiln_status list_picks(kiln_export *e, const kiln_cut_bakes *c, cut_list *out,
+                              kiln_error *err)
 {
     uint32_t n = 0;
     for (uint32_t i = 0; i < c->n; i++) n += c->bake[i].cut.n;
@@ -412,24 +455,33 @@ static kiln_status list_picks(kiln_export *e, const kiln_cut_bakes *c, cut_list 
     KILN_TRY(KILN_ALLOC(&e->made.chunks, n, "merged chunks", err));
     KILN_TRY(KILN_ALLOC(&e->made.at, n, "merged chunks", err));
     for (uint32_t i = 0; i < c->n; i++)
-        for (uint32_t k = 0; k < c->bake[i].cut.n; k++) KILN_TRY(list_pick(e, &c->bake[i], i, &c->bake[i].cut.picks[k], out, err));
+        for (uint32_t k = 0; k < c->bake[i].cut.n; k++)
+            KILN_TRY(list_pick(e, &c->bake[i], i, &c->bake[i].cut.picks[k], out, err));
     kiln_export_count_rows(e);
     return KILN_OK;
 }
 
-/* ---- merging ------------------------------------------------------------------------------------------ */
+/* ---- merging --------------------------------------------------------------------------------- */
 
-static uint64_t requests_of(const kiln_export *e) { return e->plan_bytes / sizeof(kiln_made_request); }
-
-static kiln_status gather_bounds(kiln_export_parent *p, uint64_t unit, const void *result, size_t bytes, kiln_error *err)
+static uint64_t requests_of(const kiln_export *e)
 {
-    if (!result || bytes != sizeof(kiln_bounds)) return kiln_fail(err, KILN_E_BUG, "bounds of %zu bytes", bytes);
+    return e->plan_bytes / sizeof(kiln_made_request);
+}
+
+static kiln_status gather_bounds(kiln_export_parent *p, uint64_t unit, const void *result,
+                                 size_t bytes, kiln_error *err)
+{
+    if (!result || bytes != sizeof(kiln_bounds))
+        return kiln_fail(err, KILN_E_BUG, "bounds of %zu bytes", bytes);
     memcpy(&((kiln_made_request *)(void *)p->plan->data)[unit].bounds, result, bytes);
     return KILN_OK;
 }
 
-static const kiln_export_round merging = {
-    .what = "merging", .units = requests_of, .ram = kiln_made_ram, .run = NULL, .gather = gather_bounds};
+static const kiln_export_round merging = {.what = "merging",
+                                          .units = requests_of,
+                                          .ram = kiln_made_ram,
+                                          .run = NULL,
+                                          .gather = gather_bounds};
 
 static void take_made_bounds(const kiln_buffer *requests, kiln_made_chunks *made)
 {
@@ -445,7 +497,8 @@ static void take_made_bounds(const kiln_buffer *requests, kiln_made_chunks *made
     }
 }
 
-static kiln_status merge_made(kiln_run *r, const kiln_writer *w, kiln_export *e, kiln_buffer *requests, int *fd, kiln_error *err)
+static kiln_status merge_made(kiln_run *r, const kiln_writer *w, kiln_export *e,
+                              kiln_buffer *requests, int *fd, kiln_error *err)
 {
     if (e->made.n == 0) return KILN_OK;
     KILN_TRY(kiln_scratch_unnamed(e->target, fd, e->made_path, err));
@@ -457,17 +510,21 @@ static kiln_status merge_made(kiln_run *r, const kiln_writer *w, kiln_export *e,
 static void tell_cut(const kiln_export *e, uint64_t all)
 {
     char merged[64] = "";
-    if (e->made.n) (void)snprintf(merged, sizeof merged, "; %s merged for this file", KILN_COUNT(e->made.n, "was|were"));
+    if (e->made.n)
+        (void)snprintf(merged, sizeof merged, "; %s merged for this file",
+                       KILN_COUNT(e->made.n, "was|were"));
     if (e->cut)
-        kiln_say("%s for %llu (%s of the levels%s)", KILN_COUNT(e->n_rows, "Gaussian stands|Gaussians stand"),
-                 (unsigned long long)all, KILN_COUNT(e->n_chunks, "node"), merged);
+        kiln_say("%s for %llu (%s of the levels%s)",
+                 KILN_COUNT(e->n_rows, "Gaussian stands|Gaussians stand"), (unsigned long long)all,
+                 KILN_COUNT(e->n_chunks, "node"), merged);
     else if (all == 1)
         kiln_say("the only Gaussian that is there is written");
     else
         kiln_say("all %s that are there are written", KILN_COUNT(all, "Gaussian"));
 }
 
-kiln_status kiln_cut_make(kiln_run *r, const kiln_writer *w, kiln_export *e, kiln_cut_bakes *c, int *fd, kiln_error *err)
+kiln_status kiln_cut_make(kiln_run *r, const kiln_writer *w, kiln_export *e, kiln_cut_bakes *c,
+                          int *fd, kiln_error *err)
 {
     cut_list list = {0};
     kiln_status st = KILN_OK;

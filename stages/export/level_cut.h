@@ -23,19 +23,20 @@ typedef struct kiln_cut_bakes kiln_cut_bakes;
 bool kiln_cut_is_asked(const kiln_export_options *o);
 /* Refuses options that contradict each other, and formats of list[n] that hold all levels, with the
  * way out. KILN_E_USAGE. */
-kiln_status kiln_cut_check(const kiln_export_options *o, const kiln_writer *const list[], uint32_t n,
-                           kiln_error *err) KILN_MUST_CHECK;
+kiln_status kiln_cut_check(const kiln_export_options *o, const kiln_writer *const list[],
+                           uint32_t n, kiln_error *err) KILN_MUST_CHECK;
 /* Reads the levels of all bakes of e, which then own them, and what merging goes by. e->chunks are
  * chosen. KILN_E_STALE: a bake has no levels, or those of other chunks. Release also after a
  * failure. */
-kiln_status kiln_cut_open(kiln_run *r, kiln_export *e, kiln_cut_bakes **out, kiln_error *err) KILN_MUST_CHECK;
+kiln_status kiln_cut_open(kiln_run *r, kiln_export *e, kiln_cut_bakes **out,
+                          kiln_error *err) KILN_MUST_CHECK;
 void kiln_cut_release(kiln_cut_bakes *c);
 /* Adds what the file depends on beside the layers and the options. */
 void kiln_cut_key(kiln_hasher *h, const kiln_export *e, const kiln_cut_bakes *c);
 /* Chooses, merges what has to be merged, and makes e->chunks of it. w: a writer of the run. *fd:
  * the scratch file with the merged rows, -1 where there are none, to be closed behind the last
  * file. kiln_made_chunks_release(&e->made) also after a failure. As kiln_run_units. */
-kiln_status kiln_cut_make(kiln_run *r, const kiln_writer *w, kiln_export *e, kiln_cut_bakes *c, int *fd,
-                          kiln_error *err) KILN_MUST_CHECK;
+kiln_status kiln_cut_make(kiln_run *r, const kiln_writer *w, kiln_export *e, kiln_cut_bakes *c,
+                          int *fd, kiln_error *err) KILN_MUST_CHECK;
 
 #endif

@@ -1,4 +1,5 @@
-/* loss -- see loss.h. One unit draws all cameras: the file is read into an order that can be sought once. */
+/* loss -- see loss.h. One unit draws all cameras: the file is read into an order that can be sought
+ * once. */
 #include "stages/export/loss.h"
 
 #include "base/minmax.h"
@@ -21,14 +22,15 @@
 typedef struct {
     char reader[32], spool[64], file[KILN_PATH_MAX];
     kiln_source_frame frame;
-    uint32_t n_leaves; /* files beside `file` that are read instead of it, each; 0: `file` is read */
+    /* files beside `file` that are read instead of it, each; 0: `file` is read */
+    uint32_t n_leaves;
     kiln_profile_id profile;
     bool antialiased;
     double background[3], origin[3]; /* origin: what positions of the file are measured from */
     uint32_t n;
 } setup;
 
-/* ---- parent ------------------------------------------------------------------------------------------------------------------ */
+/* ---- parent ---------------------------------------------------------------------------------- */
 
 void kiln_loss_release(kiln_loss *l)
 {
@@ -46,7 +48,9 @@ static kiln_status stored_profile(kiln_manifest *m, kiln_profile_id *out, kiln_e
     *out = KILN_PROFILE_INRIA;
     KILN_TRY(kiln_parameters_get(m, "render", &list, &n, err));
     for (uint32_t i = 0; i < n; i++) {
-        const kiln_profile_id id = strcmp(list[i].name, "profile") == 0 ? kiln_profile_find(list[i].value) : KILN_PROFILE_COUNT;
+        const kiln_profile_id id = strcmp(list[i].name, "profile") == 0
+                                       ? kiln_profile_find(list[i].value)
+                                       : KILN_PROFILE_COUNT;
         if (id != KILN_PROFILE_COUNT) *out = id;
     }
     kiln_parameters_free(list, n);
@@ -75,15 +79,16 @@ static kiln_status choose_loss_cameras(kiln_manifest *m, kiln_loss *l, kiln_erro
     kiln_scene_size size;
     KILN_TRY(kiln_scene_size_get(m, &size, err));
     choice k = {.l = l, .all = (uint64_t)size.cameras};
-    if (k.all == 0) return kiln_fail(err, KILN_E_INPUT, "--report-loss: the bake has no cameras to draw");
+    if (k.all == 0)
+        return kiln_fail(err, KILN_E_INPUT, "--report-loss: the bake has no cameras to draw");
     l->n = l->most < k.all ? l->most : (uint32_t)k.all;
     KILN_TRY(KILN_ALLOC(&l->cameras, l->n, "cameras", err));
     KILN_TRY(KILN_ALLOC(&l->psnr, l->n, "cameras", err));
     return kiln_cameras_each(m, choose_camera, &k, err);
 }
 
-kiln_status kiln_loss_plan(kiln_manifest *m, const kiln_export *e, const kiln_writer_functions *f, const char *spool, kiln_loss *l,
-                           kiln_buffer *plan, kiln_error *err)
+kiln_status kiln_loss_plan(kiln_manifest *m, const kiln_export *e, const kiln_writer_functions *f,
+                           const char *spool, kiln_loss *l, kiln_buffer *plan, kiln_error *err)
 {
     setup s;
     kiln_buffer names = {0};
@@ -96,8 +101,8 @@ kiln_status kiln_loss_plan(kiln_manifest *m, const kiln_export *e, const kiln_wr
     (void)snprintf(s.reader, sizeof s.reader, "%s", f->reader);
     (void)snprintf(s.spool, sizeof s.spool, "%s", spool);
     for (int c = 0; c < 3 && !f->relative; c++) s.origin[c] = e->origin[c];
-    KILN_TRY(
-        kiln_path_join(s.file, sizeof s.file, f->last_file ? e->temporary : "", f->last_file ? f->last_file : e->temporary, err));
+    KILN_TRY(kiln_path_join(s.file, sizeof s.file, f->last_file ? e->temporary : "",
+                            f->last_file ? f->last_file : e->temporary, err));
     s.frame = f->leaves ? KILN_FRAME_AS_IS : e->frame;
     kiln_status st = f->leaves ? f->leaves(s.file, &names, err) : KILN_OK;
     s.n_leaves = (uint32_t)(names.size / KILN_LEAF_NAME);
@@ -111,12 +116,13 @@ kiln_status kiln_loss_plan(kiln_manifest *m, const kiln_export *e, const kiln_wr
 
 kiln_status kiln_loss_take(kiln_loss *l, const void *result, size_t bytes, kiln_error *err)
 {
-    if (bytes != l->n * sizeof *l->psnr) return kiln_fail(err, KILN_E_BUG, "%zu bytes of losses for %u cameras", bytes, l->n);
+    if (bytes != l->n * sizeof *l->psnr)
+        return kiln_fail(err, KILN_E_BUG, "%zu bytes of losses for %u cameras", bytes, l->n);
     memcpy(l->psnr, result, bytes);
     return KILN_OK;
 }
 
-/* ---- the file, read again --------------------------------------------------------------------------------------------------- */
+/* ---- the file, read again -------------------------------------------------------------------- */
 
 enum { SMALL_BYTES = 1 << 20 }; /* cameras, numbers of rows, offsets of blocks */
 
@@ -133,16 +139,19 @@ typedef struct {
     kiln_source *source;
     kiln_source_info *info;
     const kiln_packing *packing; /* the file is packed, and unpacked to scratch; NULL: it is not */
-    uint64_t *offsets;           /* [blocks + 1] of their first rows, as the pass before told them */
+    /* [blocks + 1] of their first rows, as the pass before told them */
+    uint64_t *offsets;
     kiln_rows rows;
     kiln_clean clean;
 } written;
 
 typedef struct {
     kiln_export_worker *x;
-    uint32_t *chunks, n_chunks; /* of e->chunks: those of the layer, not its levels, but for a cut of them */
+    /* of e->chunks: those of the layer, not its levels, but for a cut of them */
+    uint32_t *chunks, n_chunks;
     kiln_export_rows rows;
-    uint32_t *number; /* [65,536] of rows of several bakes, whose source rows are not unique: as they are drawn */
+    /* [65,536] of rows of several bakes, whose source rows are not unique: as they are drawn */
+    uint32_t *number;
 } wanted;
 
 static void close_file(written *f)
@@ -182,10 +191,12 @@ static kiln_status spool_threads(const written *f, unsigned *threads, kiln_error
 {
     const kiln_worker *w = f->x->w;
     const uint64_t one = SMALL_BYTES + kiln_reader_ram(f->reader, f->info, KILN_PASS_SPOOL);
-    const uint64_t more = kiln_reader_ram(f->reader, f->info, KILN_PASS_SPOOL_THREAD), share = kiln_worker_ram(w);
+    const uint64_t more = kiln_reader_ram(f->reader, f->info, KILN_PASS_SPOOL_THREAD),
+                   share = kiln_worker_ram(w);
     KILN_TRY(kiln_worker_need_ram(w, one, 0, "reading what --report-loss draws", err));
     *threads = kiln_worker_threads(w);
-    if (more && *threads > 1) *threads = 1 + (unsigned)kiln_min_u64(*threads - 1, share > one ? (share - one) / more : 0);
+    if (more && *threads > 1)
+        *threads = 1 + (unsigned)kiln_min_u64(*threads - 1, share > one ? (share - one) / more : 0);
     return KILN_OK;
 }
 
@@ -197,7 +208,9 @@ static kiln_status spool_source(written *f, const setup *s, kiln_error *err)
     const int fd = open(s->spool, O_RDWR | O_CLOEXEC);
     if (fd < 0) return kiln_fail(err, KILN_E_IO, "cannot open scratch: %s", strerror(errno));
     kiln_status st = KILN_OK;
-    if (ftruncate(fd, 0) != 0) st = kiln_fail(err, KILN_E_IO, "cannot empty scratch: %s", strerror(errno)); /* of another file */
+    /* of another file */
+    if (ftruncate(fd, 0) != 0)
+        st = kiln_fail(err, KILN_E_IO, "cannot empty scratch: %s", strerror(errno));
     if (st == KILN_OK) st = f->reader->spool(f->source, fd, threads, err);
     (void)close(fd);
     f->reader->close(f->source);
@@ -223,11 +236,15 @@ static uint64_t rows_ram(const kiln_export *e)
         const uint64_t one = kiln_export_rows_ram(e, i, KILN_ROWS_SPLAT | KILN_ROWS_SOURCE_ROW);
         if (one > rows) rows = one;
     }
-    return rows + ((uint64_t)96 << 20); /* of the file a block; its reader and pictures are asked for when they are known */
+    /* of the file a block; its reader and pictures are asked for when they are known */
+    return rows + ((uint64_t)96 << 20);
 }
 
 /* Of both sides. */
-static uint64_t picture_bytes(uint64_t width, uint64_t height) { return width * height * 2 * 4 * sizeof(float); }
+static uint64_t picture_bytes(uint64_t width, uint64_t height)
+{
+    return width * height * 2 * 4 * sizeof(float);
+}
 
 /* With all rows visible, and as many pairs as a band has unless one row of tiles has more. */
 static uint64_t most_of_picture(const kiln_export *e, const kiln_camera *c)
@@ -235,13 +252,17 @@ static uint64_t most_of_picture(const kiln_export *e, const kiln_camera *c)
     const kiln_view view = {.width = c->width, .height = c->height};
     kiln_draw_size size = {.visible = e->n_rows, .largest_chunk = KILN_BLOCK_ROWS};
     size.band_tiles = (uint64_t)kiln_view_tiles_x(&view) * kiln_view_tiles_y(&view);
-    size.band_pairs = e->n_rows < KILN_BAND_PAIRS / size.band_tiles ? e->n_rows * size.band_tiles : KILN_BAND_PAIRS;
-    return kiln_draw_collect_bytes(&size) + kiln_draw_picture_bytes(&size, &view) + picture_bytes(c->width, c->height);
+    size.band_pairs = e->n_rows < KILN_BAND_PAIRS / size.band_tiles ? e->n_rows * size.band_tiles
+                                                                    : KILN_BAND_PAIRS;
+    return kiln_draw_collect_bytes(&size) + kiln_draw_picture_bytes(&size, &view) +
+           picture_bytes(c->width, c->height);
 }
 
-static uint64_t ram_with(const kiln_export *e, const char *format, const kiln_camera *cameras, uint32_t n)
+static uint64_t ram_with(const kiln_export *e, const char *format, const kiln_camera *cameras,
+                         uint32_t n)
 {
-    const kiln_source_info info = {.kind = KILN_SCENE_SPLATS, .n_rows = e->n_rows, .sh_degree = e->sh_degree};
+    const kiln_source_info info = {
+        .kind = KILN_SCENE_SPLATS, .n_rows = e->n_rows, .sh_degree = e->sh_degree};
     uint64_t most = 0;
     for (uint32_t i = 0; i < n; i++) most = kiln_max_u64(most, most_of_picture(e, &cameras[i]));
     return rows_ram(e) + kiln_reader_ram(kiln_reader_named(format), &info, KILN_PASS_BLOCK) + most;
@@ -253,13 +274,15 @@ uint64_t kiln_loss_ram(const kiln_export *e)
     return ram_with(e, s->reader, (const kiln_camera *)(const void *)(s + 1), s->n);
 }
 
-kiln_status kiln_loss_foresee(kiln_manifest *m, const kiln_export *e, const kiln_writer_functions *f, const kiln_loss *l,
-                              uint64_t *ram, uint64_t *plan_bytes, kiln_error *err)
+kiln_status kiln_loss_foresee(kiln_manifest *m, const kiln_export *e,
+                              const kiln_writer_functions *f, const kiln_loss *l, uint64_t *ram,
+                              uint64_t *plan_bytes, kiln_error *err)
 {
     kiln_loss chosen = {.most = l->most};
     const kiln_status st = choose_loss_cameras(m, &chosen, err);
     *ram = ram_with(e, f->reader, chosen.cameras, st == KILN_OK ? chosen.n : 0);
-    *plan_bytes = sizeof(setup) + chosen.n * sizeof *chosen.cameras + (f->leaves ? e->n_chunks * (uint64_t)KILN_LEAF_NAME : 0);
+    *plan_bytes = sizeof(setup) + chosen.n * sizeof *chosen.cameras +
+                  (f->leaves ? e->n_chunks * (uint64_t)KILN_LEAF_NAME : 0);
     kiln_loss_release(&chosen);
     return st;
 }
@@ -276,8 +299,8 @@ static kiln_status open_written_file(written *f, const setup *s, kiln_error *err
     KILN_TRY(kiln_packing_find(f->path, &f->packing, err));
     if (f->packing) KILN_TRY(unpack_source(f, s, err));
     KILN_TRY(open_source(f, s, NULL, err));
-    if (f->info->spool_bytes && f->packing)
-        return kiln_fail(err, KILN_E_BUG, "the format %s is packed twice", s->reader); /* scratch holds one of them */
+    if (f->info->spool_bytes && f->packing) /* scratch holds one of them */
+        return kiln_fail(err, KILN_E_BUG, "the format %s is packed twice", s->reader);
     if (f->info->spool_bytes) KILN_TRY(spool_source(f, s, err));
     KILN_TRY(need_ram(f, 0, err));
     KILN_TRY(KILN_ALLOC(&f->offsets, f->info->n_rows / KILN_BLOCK_ROWS + 2, "blocks", err));
@@ -286,14 +309,16 @@ static kiln_status open_written_file(written *f, const setup *s, kiln_error *err
     return kiln_clean_alloc(&f->clean, err);
 }
 
-static kiln_status read_written_block(written *f, uint32_t block, kiln_draw_chunk *out, kiln_error *err)
+static kiln_status read_written_block(written *f, uint32_t block, kiln_draw_chunk *out,
+                                      kiln_error *err)
 {
     const uint64_t first = (uint64_t)block * KILN_BLOCK_ROWS, left = f->info->n_rows - first;
     const setup *s = f->x->e->plan;
-    const int rub[3] = {1, -1, -1}; /* of leaves: right, up, back, as they stand; a reader of glTF would turn its own axes */
+    /* of leaves: right, up, back, as they stand; a reader of glTF would turn its own axes */
+    const int rub[3] = {1, -1, -1};
     kiln_row_counts counts = {0};
-    KILN_TRY(f->reader->read(f->source, first, left < KILN_BLOCK_ROWS ? left : KILN_BLOCK_ROWS, f->offsets[block], &f->rows,
-                             &f->offsets[block + 1], err));
+    KILN_TRY(f->reader->read(f->source, first, left < KILN_BLOCK_ROWS ? left : KILN_BLOCK_ROWS,
+                             f->offsets[block], &f->rows, &f->offsets[block + 1], err));
     if (s->n_leaves) kiln_rows_turn(&f->rows, f->info->sh_degree, rub);
     kiln_rows_clean(&f->rows, f->info, s->origin, first, &f->clean, &counts);
     *out = (kiln_draw_chunk){.n = f->clean.n,
@@ -312,7 +337,8 @@ static kiln_status give_block(void *context, uint32_t block, kiln_draw_chunk *ou
     return read_written_block(context, block, out, err);
 }
 
-/* A file of one block, which is opened for each picture: a viewer keeps what is near, and this is not about time. */
+/* A file of one block, which is opened for each picture: a viewer keeps what is near, and this is
+ * not about time. */
 static kiln_status give_leaf(void *context, uint32_t leaf, kiln_draw_chunk *out, kiln_error *err)
 {
     written *f = context;
@@ -321,9 +347,11 @@ static kiln_status give_leaf(void *context, uint32_t leaf, kiln_draw_chunk *out,
     close_file(f);
     (void)snprintf(folder, sizeof folder, "%s", s->file);
     *strrchr(folder, '/') = '\0'; /* its path was joined */
-    KILN_TRY(kiln_path_join(f->path, sizeof f->path, folder, f->leaves + (size_t)leaf * KILN_LEAF_NAME, err));
+    KILN_TRY(kiln_path_join(f->path, sizeof f->path, folder,
+                            f->leaves + (size_t)leaf * KILN_LEAF_NAME, err));
     KILN_TRY(open_written_file(f, s, err));
-    if (f->info->n_rows > KILN_BLOCK_ROWS) return kiln_fail(err, KILN_E_BUG, "'%s' has more rows than a chunk", f->path);
+    if (f->info->n_rows > KILN_BLOCK_ROWS)
+        return kiln_fail(err, KILN_E_BUG, "'%s' has more rows than a chunk", f->path);
     return read_written_block(f, 0, out, err);
 }
 
@@ -376,13 +404,15 @@ static kiln_status open_written(written *f, const setup *s, kiln_error *err)
     return KILN_OK;
 }
 
-static kiln_status wanted_chunk(void *context, uint32_t number, kiln_draw_chunk *out, kiln_error *err)
+static kiln_status wanted_chunk(void *context, uint32_t number, kiln_draw_chunk *out,
+                                kiln_error *err)
 {
     wanted *k = context;
     const uint32_t chunk = k->chunks[number];
     kiln_export_rows_release(&k->rows);
     const bool one_bake = k->x->e->n_bakes == 1;
-    KILN_TRY(kiln_export_rows_read(k->x, chunk, KILN_ROWS_SPLAT | KILN_ROWS_SOURCE_ROW, &k->rows, err));
+    KILN_TRY(
+        kiln_export_rows_read(k->x, chunk, KILN_ROWS_SPLAT | KILN_ROWS_SOURCE_ROW, &k->rows, err));
     for (uint64_t i = 0; i < k->rows.n; i++) k->number[i] = (uint32_t)(k->rows.first + i);
     *out = (kiln_draw_chunk){.n = k->rows.n,
                              .means = k->rows.means,
@@ -395,11 +425,11 @@ static kiln_status wanted_chunk(void *context, uint32_t number, kiln_draw_chunk 
     return KILN_OK;
 }
 
-/* ---- pictures --------------------------------------------------------------------------------------------------------------- */
+/* ---- pictures -------------------------------------------------------------------------------- */
 
 /* Draws one side of a camera; what it takes is known behind a counting pass. */
-static kiln_status draw_camera_side(const written *f, const kiln_draw_scene *scene, const double background[3], float *rgba,
-                                    kiln_error *err)
+static kiln_status draw_camera_side(const written *f, const kiln_draw_scene *scene,
+                                    const double background[3], float *rgba, kiln_error *err)
 {
     kiln_status st = KILN_OK;
     kiln_runner *runner = kiln_worker_runner(f->x->w);
@@ -411,9 +441,12 @@ static kiln_status draw_camera_side(const written *f, const kiln_draw_scene *sce
     KILN_GO(kiln_draw_count_all(runner, scene, &t, err));
     size.visible = t.visible;
     kiln_draw_size_bands(&size, v, t.row_pairs);
+    KILN_GO(need_ram(f,
+                     kiln_draw_collect_bytes(&size) + kiln_draw_picture_bytes(&size, v) +
+                         picture_bytes(v->width, v->height),
+                     err));
     KILN_GO(
-        need_ram(f, kiln_draw_collect_bytes(&size) + kiln_draw_picture_bytes(&size, v) + picture_bytes(v->width, v->height), err));
-    KILN_GO(kiln_draw(runner, scene, &(kiln_draw_want){.background = over, .rgba = rgba}, NULL, err));
+        kiln_draw(runner, scene, &(kiln_draw_want){.background = over, .rgba = rgba}, NULL, err));
 done:
     free(t.row_pairs);
     return st;
@@ -424,13 +457,15 @@ static double decibels(const float *a, const float *b, uint64_t pixels)
     double sum = 0;
     for (uint64_t i = 0; i < pixels; i++)
         for (int c = 0; c < 3; c++) {
-            const double x = fmin(fmax((double)a[4 * i + (uint64_t)c], 0), 1), y = fmin(fmax((double)b[4 * i + (uint64_t)c], 0), 1);
+            const double x = fmin(fmax((double)a[4 * i + (uint64_t)c], 0), 1),
+                         y = fmin(fmax((double)b[4 * i + (uint64_t)c], 0), 1);
             sum += (x - y) * (x - y);
         }
     return sum == 0 ? INFINITY : -10 * log10(sum / (3.0 * (double)pixels));
 }
 
-static kiln_status measure_camera_psnr(kiln_export_worker *x, const setup *s, const kiln_camera *camera, wanted *k, written *f,
+static kiln_status measure_camera_psnr(kiln_export_worker *x, const setup *s,
+                                       const kiln_camera *camera, wanted *k, written *f,
                                        double *psnr, kiln_error *err)
 {
     kiln_status st = KILN_OK;
@@ -443,7 +478,8 @@ static kiln_status measure_camera_psnr(kiln_export_worker *x, const setup *s, co
     memcpy(r, camera->r, sizeof r);
     memcpy(t, camera->t, sizeof t);
     kiln_similarity_pose(&x->e->edits.move, r, t); /* it moves along with what is written */
-    kiln_view_init(&view, r, t, x->e->base, intrinsics, camera->width, camera->height, p->near_m, p->far_m);
+    kiln_view_init(&view, r, t, x->e->base, intrinsics, camera->width, camera->height, p->near_m,
+                   p->far_m);
     kiln_draw_scene scene = {.view = &view,
                              .profile = s->profile,
                              .antialiased = s->antialiased,
@@ -480,7 +516,8 @@ kiln_status kiln_loss_measure(kiln_export_worker *x, kiln_error *err)
     KILN_GO(KILN_ALLOC(&k.number, KILN_BLOCK_ROWS, "rows of a chunk", err));
     KILN_GO(KILN_ALLOC(&psnr, s->n, "cameras", err));
     KILN_GO(open_written(&f, s, err));
-    for (uint32_t i = 0; i < s->n; i++) KILN_GO(measure_camera_psnr(x, s, &cameras[i], &k, &f, &psnr[i], err));
+    for (uint32_t i = 0; i < s->n; i++)
+        KILN_GO(measure_camera_psnr(x, s, &cameras[i], &k, &f, &psnr[i], err));
     KILN_GO(kiln_export_result(x, psnr, s->n * sizeof *psnr, err));
 done:
     kiln_export_rows_release(&k.rows);

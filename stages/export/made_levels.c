@@ -13,10 +13,13 @@
 #include <string.h>
 #include <unistd.h>
 
-/* ---- what is stored ---------------------------------------------------------------------------------- */
+/* ---- what is stored -------------------------------------------------------------------------- */
 
 /* Planes that draw, and source_row. */
-static bool is_stored(int plane) { return plane < KILN_LOD_DRAWN || strcmp(kiln_lod_planes[plane].name, "source_row") == 0; }
+static bool is_stored(int plane)
+{
+    return plane < KILN_LOD_DRAWN || strcmp(kiln_lod_planes[plane].name, "source_row") == 0;
+}
 
 static uint32_t stored_components(int plane, uint32_t sh_degree)
 {
@@ -47,7 +50,7 @@ uint64_t kiln_made_bytes(uint64_t n, uint32_t sh_degree)
     return bytes;
 }
 
-/* ---- rows that are merged ------------------------------------------------------------------------------ */
+/* ---- rows that are merged -------------------------------------------------------------------- */
 
 typedef struct {
     const kiln_made_request *q;
@@ -59,11 +62,15 @@ typedef struct {
     uint32_t n_levels;
 } making;
 
-static bool is_of_layer(const kiln_made_request *q, const kiln_export_bake *b) { return q->chunk < b->layer->n_chunks; }
+static bool is_of_layer(const kiln_made_request *q, const kiln_export_bake *b)
+{
+    return q->chunk < b->layer->n_chunks;
+}
 
 static const kiln_chunk *chunk_of_request(const kiln_made_request *q, const kiln_export_bake *b)
 {
-    return is_of_layer(q, b) ? &b->layer->chunks[q->chunk] : &b->levels->chunks[q->chunk - b->layer->n_chunks];
+    return is_of_layer(q, b) ? &b->layer->chunks[q->chunk]
+                             : &b->levels->chunks[q->chunk - b->layer->n_chunks];
 }
 
 /* Reading a plane has looked for finite numbers; merging divides by these. */
@@ -72,10 +79,11 @@ static kiln_status check_weights(const making *k, kiln_error *err)
     const kiln_coarsen_rows *r = &k->from.rows;
     for (uint64_t i = 0; i < r->n; i++) {
         const bool weighted = !r->visibility || (r->visibility[i] > 0 && r->visibility[i] <= 1);
-        const bool prominent = !r->prominence || (r->prominence[i] > 0 && r->prominence[i] < INFINITY);
+        const bool prominent =
+            !r->prominence || (r->prominence[i] > 0 && r->prominence[i] < INFINITY);
         if (weighted && prominent && r->weights[i] > 0 && r->weights[i] < INFINITY) continue;
-        return kiln_fail(err, KILN_E_IO, "row %llu of the level '%s' has weights that cannot be", (unsigned long long)i,
-                         k->chunk->name);
+        return kiln_fail(err, KILN_E_IO, "row %llu of the level '%s' has weights that cannot be",
+                         (unsigned long long)i, k->chunk->name);
     }
     return KILN_OK;
 }
@@ -99,28 +107,35 @@ static kiln_status read_baked(making *k, kiln_error *err)
     const kiln_array visibility = {.raw_bytes = bytes, .n_segments = 1, .segments = &of_visibility};
     const kiln_array prominence = {.raw_bytes = bytes, .n_segments = 1, .segments = &of_prominence};
     const bool seen = !kiln_hash_is_zero(of_visibility);
-    KILN_TRY(kiln_lod_rows_read(k->m, k->chunk, seen ? &visibility : NULL, seen ? &prominence : NULL, &k->from, err));
-    if (k->q->weighted && k->q->prior.radius > 0) kiln_distance_prior_fill(&k->q->prior, &k->from.rows);
+    KILN_TRY(kiln_lod_rows_read(k->m, k->chunk, seen ? &visibility : NULL,
+                                seen ? &prominence : NULL, &k->from, err));
+    if (k->q->weighted && k->q->prior.radius > 0)
+        kiln_distance_prior_fill(&k->q->prior, &k->from.rows);
     return KILN_OK;
 }
 
-/* ---- filters ------------------------------------------------------------------------------------------- */
+/* ---- filters --------------------------------------------------------------------------------- */
 
-static void compact_made_rows(kiln_coarsen_rows *r, bool weighted, const uint8_t *keep, uint64_t kept)
+static void compact_made_rows(kiln_coarsen_rows *r, bool weighted, const uint8_t *keep,
+                              uint64_t kept)
 {
     for (int i = 0; i < KILN_LOD_PLANES; i++) {
         const kiln_lod_plane *p = &kiln_lod_planes[i];
         const uint32_t components = kiln_lod_components(p, r->sh_degree, weighted);
-        if (components) kiln_filters_compact(kiln_lod_rows_plane(r, p), p->type, components, r->n, keep, kept);
+        if (components)
+            kiln_filters_compact(kiln_lod_rows_plane(r, p), p->type, components, r->n, keep, kept);
     }
     r->n = kept;
 }
 
-static kiln_status read_filter_planes(const making *k, const kiln_filters *f, void **planes, kiln_error *err)
+static kiln_status read_filter_planes(const making *k, const kiln_filters *f, void **planes,
+                                      kiln_error *err)
 {
     for (uint32_t i = 0; i < f->n_planes; i++) {
         const kiln_plane *p = kiln_chunk_plane(k->chunk, f->planes[i].name);
-        if (!p) return kiln_fail(err, KILN_E_INPUT, "chunk '%s' has no plane '%s'", k->chunk->name, f->planes[i].name);
+        if (!p)
+            return kiln_fail(err, KILN_E_INPUT, "chunk '%s' has no plane '%s'", k->chunk->name,
+                             f->planes[i].name);
         KILN_TRY(kiln_alloc_unset(&planes[i], p->data.raw_bytes, 1, "planes of a chunk", err));
         KILN_TRY(kiln_plane_read(k->m, k->chunk, p->name, planes[i], p->data.raw_bytes, err));
     }
@@ -138,7 +153,8 @@ static kiln_status keep_rows(const kiln_export *e, making *k, kiln_error *err)
     if (kiln_filters_chunk(&f, k->chunk, k->bake->scene.origin) == KILN_CHUNK_ALL) return KILN_OK;
     KILN_GO(KILN_ALLOC_UNSET(&keep, k->chunk->count, "the choice of rows", err));
     KILN_GO(read_filter_planes(k, &f, planes, err));
-    const uint64_t kept = kiln_filters_keep(&f, k->chunk->count, k->bake->scene.origin, (const void *const *)planes, keep);
+    const uint64_t kept = kiln_filters_keep(&f, k->chunk->count, k->bake->scene.origin,
+                                            (const void *const *)planes, keep);
     compact_made_rows(&k->from.rows, k->q->weighted, keep, kept);
 done:
     for (uint32_t i = 0; i < KILN_FILTERS_MAX; i++) free(planes[i]);
@@ -146,14 +162,15 @@ done:
     return st;
 }
 
-/* ---- merging ------------------------------------------------------------------------------------------- */
+/* ---- merging --------------------------------------------------------------------------------- */
 
 /* A level at a time, as kiln-lod goes: each begins with the nearest neighbours of the rows that
  * are left. */
 static uint32_t halvings(uint64_t from, uint64_t to, uint64_t counts[KILN_LEVELS_MAX])
 {
     uint32_t n = 0;
-    for (uint64_t rows = from >> 1; rows > to && n < KILN_LEVELS_MAX - 1; rows >>= 1) counts[n++] = rows;
+    for (uint64_t rows = from >> 1; rows > to && n < KILN_LEVELS_MAX - 1; rows >>= 1)
+        counts[n++] = rows;
     counts[n++] = to;
     return n;
 }
@@ -166,7 +183,8 @@ static kiln_status merge_rows(kiln_worker *w, making *k, kiln_error *err)
     from->antialiased = k->q->antialiased != 0;
     k->n_levels = halvings(from->n, k->q->n, k->counts);
     for (uint32_t i = 0; i < k->n_levels; i++) {
-        KILN_TRY(kiln_lod_rows_make(k->counts[i], from->sh_degree, k->q->weighted, &k->levels[i], err));
+        KILN_TRY(
+            kiln_lod_rows_make(k->counts[i], from->sh_degree, k->q->weighted, &k->levels[i], err));
         out[i] = k->levels[i].rows;
     }
     const kiln_coarsen_levels levels = {.n = k->n_levels, .counts = k->counts, .out = out};
@@ -177,16 +195,21 @@ static kiln_status merge_rows(kiln_worker *w, making *k, kiln_error *err)
     return st;
 }
 
-static kiln_status write_rows(const kiln_export *e, const kiln_made_request *q, const kiln_coarsen_rows *rows, kiln_error *err)
+static kiln_status write_rows(const kiln_export *e, const kiln_made_request *q,
+                              const kiln_coarsen_rows *rows, kiln_error *err)
 {
     uint64_t at = q->at;
     kiln_status st = KILN_OK;
     const int fd = open(e->made_path, O_WRONLY | O_CLOEXEC);
-    if (fd < 0) return kiln_fail(err, KILN_E_IO, "cannot open the merged rows in scratch: %s", strerror(errno));
+    if (fd < 0)
+        return kiln_fail(err, KILN_E_IO, "cannot open the merged rows in scratch: %s",
+                         strerror(errno));
     for (int i = 0; i < KILN_LOD_PLANES && st == KILN_OK; i++) {
-        const uint64_t bytes = rows->n * stored_components(i, rows->sh_degree) * kiln_type_size(kiln_lod_planes[i].type);
+        const uint64_t bytes = rows->n * stored_components(i, rows->sh_degree) *
+                               kiln_type_size(kiln_lod_planes[i].type);
         if (bytes == 0) continue;
-        const int error = kiln_file_pwrite(fd, at, kiln_lod_rows_plane(rows, &kiln_lod_planes[i]), bytes, NULL);
+        const int error =
+            kiln_file_pwrite(fd, at, kiln_lod_rows_plane(rows, &kiln_lod_planes[i]), bytes, NULL);
         if (error) st = kiln_scratch_write_failed(fd, e->target, error, err);
         at += bytes;
     }
@@ -201,11 +224,13 @@ static void release_making(making *k)
     free(k);
 }
 
-static kiln_status open_manifest_of(kiln_export_worker *x, uint32_t bake, kiln_manifest **out, kiln_error *err)
+static kiln_status open_manifest_of(kiln_export_worker *x, uint32_t bake, kiln_manifest **out,
+                                    kiln_error *err)
 {
     if (bake == 0) return kiln_worker_manifest(x->w, out, err);
     if (!x->others[bake])
-        KILN_TRY(kiln_manifest_open(x->e->bakes[bake].path, KILN_OPEN_READ, "export", true, &x->others[bake], err));
+        KILN_TRY(kiln_manifest_open(x->e->bakes[bake].path, KILN_OPEN_READ, "export", true,
+                                    &x->others[bake], err));
     *out = x->others[bake];
     return KILN_OK;
 }
@@ -222,17 +247,20 @@ kiln_status kiln_made_unit(kiln_export_worker *x, uint64_t unit, kiln_error *err
     kiln_bounds bounds;
     making *k;
     if ((unit + 1) * sizeof *q > x->e->plan_bytes || q->bake >= x->e->n_bakes)
-        return kiln_fail(err, KILN_E_BUG, "there is no level %llu to be made", (unsigned long long)unit);
+        return kiln_fail(err, KILN_E_BUG, "there is no level %llu to be made",
+                         (unsigned long long)unit);
     KILN_TRY(KILN_ALLOC(&k, 1, "a level", err));
     k->q = q;
     k->bake = &x->e->bakes[q->bake];
     k->chunk = chunk_of_request(q, k->bake);
     KILN_GO(open_manifest_of(x, q->bake, &k->m, err));
-    KILN_GO(kiln_lod_rows_make(k->chunk->count, k->bake->layer->sh_degree, q->weighted, &k->from, err));
+    KILN_GO(
+        kiln_lod_rows_make(k->chunk->count, k->bake->layer->sh_degree, q->weighted, &k->from, err));
     KILN_GO(is_of_layer(q, k->bake) ? read_baked(k, err) : read_level(k, err));
     KILN_GO(keep_rows(x->e, k, err));
     if (k->from.rows.n < q->n)
-        KILN_GO(kiln_fail(err, KILN_E_INPUT, "chunk '%s' has %llu rows that filters leave, not %llu", k->chunk->name,
+        KILN_GO(kiln_fail(err, KILN_E_INPUT,
+                          "chunk '%s' has %llu rows that filters leave, not %llu", k->chunk->name,
                           (unsigned long long)k->from.rows.n, (unsigned long long)q->n));
     KILN_GO(merge_rows(x->w, k, err));
     const kiln_coarsen_rows *rows = &k->levels[k->n_levels - 1].rows;
@@ -254,7 +282,10 @@ uint64_t kiln_made_ram(const kiln_export *e, uint64_t unit)
     const uint32_t n = halvings(c->count, q->n, counts);
     const uint64_t from = kiln_lod_rows_bytes(c->count, degree, q->weighted);
     for (uint32_t i = 0; i < n; i++) levels += kiln_lod_rows_bytes(counts[i], degree, q->weighted);
-    for (uint32_t i = 0; i < c->n_planes && e->filters.n; i++) filtered += c->planes[i].data.raw_bytes; /* at most all of them */
-    return from + kiln_max_u64(levels + kiln_coarsen_bytes(c->count, degree, n), filtered + c->count) + kiln_read_ram(from) +
-           ((uint64_t)1 << 20);
+    /* at most all of them */
+    for (uint32_t i = 0; i < c->n_planes && e->filters.n; i++)
+        filtered += c->planes[i].data.raw_bytes;
+    return from +
+           kiln_max_u64(levels + kiln_coarsen_bytes(c->count, degree, n), filtered + c->count) +
+           kiln_read_ram(from) + ((uint64_t)1 << 20);
 }

@@ -14,15 +14,17 @@
 
 /* A unit, and what came of it. The list of them is kiln_export.plan of the round. */
 typedef struct {
-    uint32_t bake, chunk;      /* of the bake's layer; behind its chunks, those of its levels */
-    uint64_t n;                /* rows that are wanted, at least 1 */
-    uint64_t at;               /* where they go in kiln_export.made_path */
-    kiln_hash visibility;      /* of a chunk of the layer: blob of its plane of the layer `visibility`; zero: all 1 */
-    kiln_hash prominence;      /* likewise of its plane `prominence` */
-    kiln_distance_prior prior; /* of a chunk of the layer: says its prominence; radius 0: it does not */
-    uint32_t weighted;         /* rows have visibility and prominence */
-    uint32_t antialiased;      /* pictures that the levels are for */
-    kiln_bounds bounds;        /* of the rows; set when the unit is done */
+    uint32_t bake, chunk; /* of the bake's layer; behind its chunks, those of its levels */
+    uint64_t n;           /* rows that are wanted, at least 1 */
+    uint64_t at;          /* where they go in kiln_export.made_path */
+    /* of a chunk of the layer: blob of its plane of the layer `visibility`; zero: all 1 */
+    kiln_hash visibility;
+    kiln_hash prominence; /* likewise of its plane `prominence` */
+    /* of a chunk of the layer: says its prominence; radius 0: it does not */
+    kiln_distance_prior prior;
+    uint32_t weighted;    /* rows have visibility and prominence */
+    uint32_t antialiased; /* pictures that the levels are for */
+    kiln_bounds bounds;   /* of the rows; set when the unit is done */
 } kiln_made_request;
 
 /* Names the planes of a made chunk of c->count rows. Free c->planes. KILN_E_NOMEM. */

@@ -51,10 +51,12 @@ void kiln_survey_of_bounds(const kiln_export *e, kiln_export_survey *s)
     kiln_survey_begin(s);
     for (uint32_t i = 0; i < e->n_chunks; i++)
         for (int c = 0; c < 3; c++)
-            add_range(&s->means[c], (kiln_value_range){e->chunks[i].chunk->box_min[c], e->chunks[i].chunk->box_max[c]});
+            add_range(&s->means[c], (kiln_value_range){e->chunks[i].chunk->box_min[c],
+                                                       e->chunks[i].chunk->box_max[c]});
 }
 
-kiln_status kiln_survey_chunk(kiln_export_worker *x, unsigned planes, uint64_t index, kiln_error *err)
+kiln_status kiln_survey_chunk(kiln_export_worker *x, unsigned planes, uint64_t index,
+                              kiln_error *err)
 {
     kiln_export_rows rows;
     kiln_chunk_survey out;

@@ -1,14 +1,20 @@
 /* foreign -- see the header. The marks are of public sources:
  *
  *   RAD             sparkjsdev/spark rust/spark-lib/src/rad.rs
- *   LCC, LCC2       playcanvas/splat-transform src/lib/readers/read-lcc.ts, read-lcc2.ts, which also reads both
- *   PyTorch         a ZIP archive whose first entry is NAME/data.pkl, or the pickle of torch.serialization's MAGIC_NUMBER
- *   gsplat          examples/simple_trainer.py (save_ply), gsplat/exporter.py, gsplat/compression/png_compression.py
- *   nerfstudio      process_data/{polycam,realitycapture,metashape,odm}_utils.py, docs of ns-process-data and ns-export
+ *   LCC, LCC2       playcanvas/splat-transform src/lib/readers/read-lcc.ts, read-lcc2.ts, which
+ *                   also reads both
+ *   PyTorch         a ZIP archive whose first entry is NAME/data.pkl, or the pickle of
+ *                   torch.serialization's MAGIC_NUMBER
+ *   gsplat          examples/simple_trainer.py (save_ply), gsplat/exporter.py,
+ *                   gsplat/compression/png_compression.py
+ *   nerfstudio      process_data/{polycam,realitycapture,metashape,odm}_utils.py, docs of
+ *                   ns-process-data and ns-export
  *   Bundler         "# Bundle file v0.3"; VisualSFM: "NVM_V3"
  *   OpenSfM         opensfm/commands/export_colmap.py; Meshroom: aliceVision_exportColmap
- *   Metashape       export to COLMAP since 2.2 (agisoft-llc/metashape-scripts, export_for_gaussian_splatting.py)
- *   Scaffold-GS     scene/gaussian_model.py (construct_list_of_attributes), as in its forks (Octree-GS, HAC)
+ *   Metashape       export to COLMAP since 2.2 (agisoft-llc/metashape-scripts,
+ *                   export_for_gaussian_splatting.py)
+ *   Scaffold-GS     scene/gaussian_model.py (construct_list_of_attributes), as in its forks
+ *                   (Octree-GS, HAC)
  *   codebooks       mkkellogg/GaussianSplats3D INRIAV2PlyParser.js
  */
 #include "stages/files/foreign.h"
@@ -24,7 +30,8 @@
 
 enum { MARKS_MAX = 4, WORDS_MAX = 3 };
 
-/* All that is said of one must hold. Blanks and a byte order mark in front of text are passed over. */
+/* All that is said of one must hold. Blanks and a byte order mark in front of text are passed
+ * over. */
 typedef struct {
     const char *begins;           /* NULL: with anything */
     const char *entry;            /* pattern of the name of a ZIP archive's first entry */
@@ -37,20 +44,24 @@ struct kiln_foreign {
     const char *name;
     kiln_foreign_role role;
     const char *what, *help;
-    const char *files;    /* patterns of names in a folder, separated by spaces; case does not matter */
+    /* patterns of names in a folder, separated by spaces; case does not matter */
+    const char *files;
     const char *suffixes; /* that name the kind where content does not, separated by spaces */
     bool is_splats;       /* these suffixes are of Gaussians alone */
     const char *parts;    /* suffix of files beside it that are its parts */
     mark marks[MARKS_MAX];
 };
 
-#define COLMAP_ANEW "or have COLMAP find the cameras anew: colmap automatic_reconstructor --workspace_path DIR --image_path IMAGES"
+#define COLMAP_ANEW                                                                              \
+    "or have COLMAP find the cameras anew: colmap automatic_reconstructor --workspace_path DIR " \
+    "--image_path IMAGES"
 
 static const struct kiln_foreign kinds[] = {
     {"rad",
      KILN_FOREIGN_SCENE,
      "a RAD file, levels for Spark's viewer",
-     "no known program turns it back into Gaussians (splat-transform does not read it): import the file or bake that it was made "
+     "no known program turns it back into Gaussians (splat-transform does not read it): import the "
+     "file or bake that it was made "
      "from",
      "*.rad",
      "rad",
@@ -60,7 +71,8 @@ static const struct kiln_foreign kinds[] = {
     {"3d-tiles",
      KILN_FOREIGN_SCENE,
      "a tileset of 3D Tiles",
-     "its Gaussians are spread over many files at several levels, and no single file is the whole scene: import the file or bake "
+     "its Gaussians are spread over many files at several levels, and no single file is the whole "
+     "scene: import the file or bake "
      "that it was made from; a single TILE.glb can be imported by its name",
      "*.json *.3tz",
      "3tz",
@@ -70,7 +82,8 @@ static const struct kiln_foreign kinds[] = {
     {"usd",
      KILN_FOREIGN_SCENE,
      "a USD scene",
-     "if it holds Gaussians, OpenUSD writes them as SPZ with Adobe's USD-Fileformat-plugins (splat-transform does not read USD); "
+     "if it holds Gaussians, OpenUSD writes them as SPZ with Adobe's USD-Fileformat-plugins "
+     "(splat-transform does not read USD); "
      "the PLY that it was made from is better",
      "*.usd *.usda *.usdc *.usdz",
      "usd usda usdc usdz",
@@ -80,7 +93,8 @@ static const struct kiln_foreign kinds[] = {
     {"lcc",
      KILN_FOREIGN_SCENE,
      "an LCC scene of XGRIDS",
-     "splat-transform reads it, with data.bin and shcoef.bin beside it: splat-transform FILE.lcc scene.ply",
+     "splat-transform reads it, with data.bin and shcoef.bin beside it: splat-transform FILE.lcc "
+     "scene.ply",
      "*.lcc",
      "lcc",
      true,
@@ -94,12 +108,15 @@ static const struct kiln_foreign kinds[] = {
      "lcc2",
      true,
      NULL,
-     {{.begins = "{", .words = {"\"totalSplats\"", "\"totalLevels\""}}, {.begins = "{", .words = {"\"lod_3dgs_info\""}}}},
+     {{.begins = "{", .words = {"\"totalSplats\"", "\"totalLevels\""}},
+      {.begins = "{", .words = {"\"lod_3dgs_info\""}}}},
     {"gsplat-checkpoint",
      KILN_FOREIGN_SCENE,
      "a checkpoint of gsplat",
-     "only PyTorch reads it; write its Gaussians as PLY: train with simple_trainer.py --save_ply, or pass its \"splats\" to "
-     "gsplat.export_splats(..., format=\"ply\", save_to=\"scene.ply\"); perhaps results/ply/point_cloud_N.ply exists already",
+     "only PyTorch reads it; write its Gaussians as PLY: train with simple_trainer.py --save_ply, "
+     "or pass its \"splats\" to "
+     "gsplat.export_splats(..., format=\"ply\", save_to=\"scene.ply\"); perhaps "
+     "results/ply/point_cloud_N.ply exists already",
      "*.pt *.pth *.ckpt",
      "",
      false,
@@ -108,27 +125,34 @@ static const struct kiln_foreign kinds[] = {
     {"nerfstudio-checkpoint",
      KILN_FOREIGN_SCENE,
      "a checkpoint of nerfstudio",
-     "only PyTorch reads it; write its Gaussians as PLY: ns-export gaussian-splat --load-config CONFIG.yml --output-dir DIR",
+     "only PyTorch reads it; write its Gaussians as PLY: ns-export gaussian-splat --load-config "
+     "CONFIG.yml --output-dir DIR",
      "*.pt *.pth *.ckpt",
      "",
      false,
      NULL,
-     {{.entry = "*/data.pkl", .words = {"_model."}}, {.entry = "*/data.pkl", .words = {"gauss_params"}}}},
+     {{.entry = "*/data.pkl", .words = {"_model."}},
+      {.entry = "*/data.pkl", .words = {"gauss_params"}}}},
     {"checkpoint",
      KILN_FOREIGN_SCENE,
      "a checkpoint of PyTorch",
-     "only the trainer that wrote it knows its content; let that trainer write its Gaussians as PLY: INRIA's train.py writes "
-     "point_cloud/iteration_N/point_cloud.ply; nerfstudio has ns-export gaussian-splat --load-config CONFIG.yml --output-dir DIR; "
+     "only the trainer that wrote it knows its content; let that trainer write its Gaussians as "
+     "PLY: INRIA's train.py writes "
+     "point_cloud/iteration_N/point_cloud.ply; nerfstudio has ns-export gaussian-splat "
+     "--load-config CONFIG.yml --output-dir DIR; "
      "gsplat has simple_trainer.py --save_ply",
      "*.pt *.pth *.ckpt",
      "pt pth ckpt",
      false,
      NULL,
-     {{.entry = "*/data.pkl"}, {.entry = "data.pkl"}, {.begins = "\x80\x02\x8a\nl\xfc\x9c\x46\xf9 j\xa8P\x19"}}},
+     {{.entry = "*/data.pkl"},
+      {.entry = "data.pkl"},
+      {.begins = "\x80\x02\x8a\nl\xfc\x9c\x46\xf9 j\xa8P\x19"}}},
     {"npz",
      KILN_FOREIGN_SCENE,
      "an archive or array of NumPy",
-     "each program uses its own array names: write its Gaussians as PLY, for example with gsplat.export_splats(means, scales, "
+     "each program uses its own array names: write its Gaussians as PLY, for example with "
+     "gsplat.export_splats(means, scales, "
      "quats, "
      "opacities, sh0, shN, format=\"ply\", "
      "save_to=\"scene.ply\")",
@@ -140,7 +164,8 @@ static const struct kiln_foreign kinds[] = {
     {"gsplat-png",
      KILN_FOREIGN_SCENE,
      "the meta.json of gsplat's PNG compression",
-     "gsplat unpacks it: pass the result of PngCompression().decompress(DIR) to gsplat.export_splats(..., format=\"ply\", "
+     "gsplat unpacks it: pass the result of PngCompression().decompress(DIR) to "
+     "gsplat.export_splats(..., format=\"ply\", "
      "save_to=\"scene.ply\")",
      "meta.json",
      "",
@@ -159,14 +184,16 @@ static const struct kiln_foreign kinds[] = {
     {"scaffold-gs",
      KILN_FOREIGN_SCENE,
      "a PLY of anchors of Scaffold-GS",
-     "networks in .pt files beside it turn anchors into new Gaussians for each view, and no program makes fixed Gaussians from "
+     "networks in .pt files beside it turn anchors into new Gaussians for each view, and no "
+     "program makes fixed Gaussians from "
      "them: train the scene with a method that "
      "keeps Gaussians (INRIA, gsplat, splatfacto)",
      "",
      "",
      false,
      NULL,
-     {{.begins = "ply", .words = {" f_anchor_feat_0"}}, {.begins = "ply", .words = {" f_offset_0"}}}},
+     {{.begins = "ply", .words = {" f_anchor_feat_0"}},
+      {.begins = "ply", .words = {" f_offset_0"}}}},
     {"codebook-ply",
      KILN_FOREIGN_SCENE,
      "a PLY with codebooks (INRIA's reduced form)",
@@ -206,7 +233,8 @@ static const struct kiln_foreign kinds[] = {
     {"sqlite",
      KILN_FOREIGN_SCENE,
      "an SQLite database",
-     "COLMAP's database.db holds no model: import its sparse/0; a manifest of SplatKiln is an input of the stages after import",
+     "COLMAP's database.db holds no model: import its sparse/0; a manifest of SplatKiln is an "
+     "input of the stages after import",
      "*.db",
      "",
      false,
@@ -215,7 +243,8 @@ static const struct kiln_foreign kinds[] = {
     {"polycam",
      KILN_FOREIGN_CAMERAS,
      "raw data of Polycam, a camera for each of its keyframes",
-     "nerfstudio converts it to a transforms.json: ns-process-data polycam --data RAW.zip --output-dir DIR",
+     "nerfstudio converts it to a transforms.json: ns-process-data polycam --data RAW.zip "
+     "--output-dir DIR",
      "keyframes *.zip",
      "",
      false,
@@ -227,7 +256,8 @@ static const struct kiln_foreign kinds[] = {
     {"bundler",
      KILN_FOREIGN_CAMERAS,
      "a Bundler model",
-     "have the program that made it export COLMAP (RealityScan, Metashape 2.2; OpenSfM: bin/opensfm export_colmap), " COLMAP_ANEW,
+     "have the program that made it export COLMAP (RealityScan, Metashape 2.2; OpenSfM: "
+     "bin/opensfm export_colmap), " COLMAP_ANEW,
      "*.out",
      "",
      false,
@@ -236,7 +266,8 @@ static const struct kiln_foreign kinds[] = {
     {"realitycapture-csv",
      KILN_FOREIGN_CAMERAS,
      "a list of cameras of RealityCapture",
-     "nerfstudio converts it to a transforms.json: ns-process-data realitycapture --data IMAGES --csv FILE.csv --output-dir DIR; "
+     "nerfstudio converts it to a transforms.json: ns-process-data realitycapture --data IMAGES "
+     "--csv FILE.csv --output-dir DIR; "
      "RealityScan exports COLMAP itself",
      "*.csv",
      "",
@@ -246,7 +277,8 @@ static const struct kiln_foreign kinds[] = {
     {"metashape",
      KILN_FOREIGN_CAMERAS,
      "a list of cameras of Metashape",
-     "Metashape 2.2 exports COLMAP (File, Export, Export Cameras), or nerfstudio converts it to a transforms.json: ns-process-data "
+     "Metashape 2.2 exports COLMAP (File, Export, Export Cameras), or nerfstudio converts it to a "
+     "transforms.json: ns-process-data "
      "metashape --data IMAGES --xml FILE.xml --output-dir DIR",
      "*.xml",
      "",
@@ -274,17 +306,20 @@ static const struct kiln_foreign kinds[] = {
     {"opensfm",
      KILN_FOREIGN_CAMERAS,
      "a reconstruction of OpenSfM",
-     "OpenSfM exports it as COLMAP: bin/opensfm export_colmap DATASET; nerfstudio converts an OpenDroneMap project to a "
+     "OpenSfM exports it as COLMAP: bin/opensfm export_colmap DATASET; nerfstudio converts an "
+     "OpenDroneMap project to a "
      "transforms.json: ns-process-data odm --data PROJECT --output-dir DIR",
      "reconstruction*.json",
      "",
      false,
      NULL,
-     {{.begins = "[", .words = {"\"cameras\"", "\"projection_type\""}}, {.begins = "[", .words = {"\"shots\""}}}},
+     {{.begins = "[", .words = {"\"cameras\"", "\"projection_type\""}},
+      {.begins = "[", .words = {"\"shots\""}}}},
     {"meshroom",
      KILN_FOREIGN_CAMERAS,
      "an SfMData file of Meshroom",
-     "AliceVision exports it as COLMAP: aliceVision_exportColmap -i FILE.sfm -o DIR (Meshroom's node ExportColmap)",
+     "AliceVision exports it as COLMAP: aliceVision_exportColmap -i FILE.sfm -o DIR (Meshroom's "
+     "node ExportColmap)",
      "*.sfm sfm*.json cameras*.json",
      "sfm",
      false,
@@ -293,7 +328,7 @@ static const struct kiln_foreign kinds[] = {
 };
 enum { N_KINDS = sizeof kinds / sizeof *kinds };
 
-/* ---- marks ------------------------------------------------------------------------------------------------------------------- */
+/* ---- marks ----------------------------------------------------------------------------------- */
 
 typedef struct {
     const unsigned char *head;
@@ -307,14 +342,18 @@ static beginning read_beginning(const unsigned char *head, size_t len)
     beginning b = {.head = head, .len = len};
     if (len >= 3 && memcmp(head, "\xef\xbb\xbf", 3) == 0) b.text = 3;
     while (b.text < len && head[b.text] && strchr(" \t\r\n", head[b.text])) b.text++;
-    /* An archive begins with its first entry: u16 at 26 is the length of its name, which stands at 30 (PKWARE's APPNOTE). */
+    /* An archive begins with its first entry: u16 at 26 is the length of its name, which stands at
+     * 30 (PKWARE's APPNOTE). */
     if (len < 30 || memcmp(head, "PK\x03\x04", 4) != 0) return b;
     const size_t n = kiln_get_u16(head + 26);
     if (n < sizeof b.entry && 30 + n <= len) memcpy(b.entry, head + 30, n);
     return b;
 }
 
-static bool has_word(const beginning *b, const char *word) { return memmem(b->head, b->len, word, strlen(word)) != NULL; }
+static bool has_word(const beginning *b, const char *word)
+{
+    return memmem(b->head, b->len, word, strlen(word)) != NULL;
+}
 
 static bool begins_with(const beginning *b, const char *text)
 {
@@ -340,7 +379,7 @@ static const kiln_foreign *by_content(const unsigned char *head, size_t len)
     return NULL;
 }
 
-/* ---- names ------------------------------------------------------------------------------------------------------------------- */
+/* ---- names ----------------------------------------------------------------------------------- */
 
 /* Is there a word of the list that fits? */
 static bool matches_name_list(const char *list, const char *name)
@@ -380,11 +419,13 @@ bool kiln_foreign_holds_suffix(const kiln_foreign *f, const char *suffix)
     return f && f->parts && *suffix && matches_name_list(f->parts, suffix);
 }
 
-/* ---- files and folders ------------------------------------------------------------------------------------------------------- */
+/* ---- files and folders ----------------------------------------------------------------------- */
 
-const kiln_foreign *kiln_foreign_find(const char *path, const unsigned char *head, size_t len, int *score)
+const kiln_foreign *kiln_foreign_find(const char *path, const unsigned char *head, size_t len,
+                                      int *score)
 {
-    enum { BY_CONTENT = 98, BY_SUFFIX = 1 }; /* above a PLY's: some of these are PLY files of their own kind */
+    /* above a PLY's: some of these are PLY files of their own kind */
+    enum { BY_CONTENT = 98, BY_SUFFIX = 1 };
     const kiln_foreign *content = by_content(head, len), *f = content ? content : by_suffix(path);
     *score = content ? BY_CONTENT : f ? BY_SUFFIX : 0;
     return f;
@@ -398,7 +439,8 @@ const kiln_foreign *kiln_foreign_of_file(const char *path)
     int fd;
     if (!kiln_is_file(path) || kiln_file_open(path, &fd, &unread) != KILN_OK) return NULL;
     size_t len = 0;
-    if (kiln_file_stat(path, &info, &unread) == KILN_OK) len = info.size < sizeof head ? (size_t)info.size : sizeof head;
+    if (kiln_file_stat(path, &info, &unread) == KILN_OK)
+        len = info.size < sizeof head ? (size_t)info.size : sizeof head;
     if (kiln_file_read_at(fd, path, 0, head, len, &unread) != KILN_OK) len = 0;
     close(fd); /* opened for reading: nothing to lose */
     return by_content(head, len);
@@ -411,12 +453,14 @@ const kiln_foreign *kiln_foreign_of_folder(const char *folder)
     for (size_t k = 0; k < N_KINDS; k++)
         for (int i = 0; i < MARKS_MAX; i++) {
             const char *in = kinds[k].marks[i].folder;
-            if (in && kiln_path_join(path, sizeof path, folder, in, &too_long) == KILN_OK && kiln_is_dir(path)) return &kinds[k];
+            if (in && kiln_path_join(path, sizeof path, folder, in, &too_long) == KILN_OK &&
+                kiln_is_dir(path))
+                return &kinds[k];
         }
     return NULL;
 }
 
-/* ---- sentences --------------------------------------------------------------------------------------------------------------- */
+/* ---- sentences ------------------------------------------------------------------------------- */
 
 const char *kiln_foreign_what(const kiln_foreign *f) { return f->what; }
 const char *kiln_foreign_help(const kiln_foreign *f) { return f->help; }
@@ -424,7 +468,8 @@ kiln_foreign_role kiln_foreign_role_of(const kiln_foreign *f) { return f->role; 
 
 kiln_status kiln_foreign_refuse(const char *path, const kiln_foreign *f, kiln_error *err)
 {
-    return kiln_fail(err, KILN_E_INPUT, "'%s' is %s, which is not read; %s", path, f->what, f->help);
+    return kiln_fail(err, KILN_E_INPUT, "'%s' is %s, which is not read; %s", path, f->what,
+                     f->help);
 }
 
 kiln_status kiln_foreign_refuse_named(const char *path, const char *name, kiln_error *err)
@@ -437,5 +482,6 @@ kiln_status kiln_foreign_refuse_named(const char *path, const char *name, kiln_e
 void kiln_foreign_list(void)
 {
     for (size_t k = 0; k < N_KINDS; k++)
-        kiln_print("%-14s %-12s %s; %s", "(not read)", *kinds[k].files ? kinds[k].files : "-", kinds[k].what, kinds[k].help);
+        kiln_print("%-14s %-12s %s; %s", "(not read)", *kinds[k].files ? kinds[k].files : "-",
+                   kinds[k].what, kinds[k].help);
 }

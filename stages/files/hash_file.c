@@ -9,8 +9,8 @@
 #include <stdlib.h>
 #include <unistd.h>
 
-/* A piece still lies in the cache of the core that reads it when it is hashed, and hashing it takes longer than waking the thread
- * whose turn is next. */
+/* A piece still lies in the cache of the core that reads it when it is hashed, and hashing it takes
+ * longer than waking the thread whose turn is next. */
 enum { HASH_STEP = KILN_HASH_RAM };
 
 typedef struct {
@@ -23,7 +23,8 @@ typedef struct {
     kiln_error *err;
 } file_hash;
 
-static void hash_piece(file_hash *f, kiln_status read, const kiln_error *why, const unsigned char *data, size_t bytes)
+static void hash_piece(file_hash *f, kiln_status read, const kiln_error *why,
+                       const unsigned char *data, size_t bytes)
 {
     if (f->status != KILN_OK) return;
     if (read == KILN_OK)
@@ -78,4 +79,7 @@ done:
     return st;
 }
 
-kiln_status kiln_hash_file(const char *path, kiln_hash *out, kiln_error *err) { return kiln_hash_file_with(path, 1, out, err); }
+kiln_status kiln_hash_file(const char *path, kiln_hash *out, kiln_error *err)
+{
+    return kiln_hash_file_with(path, 1, out, err);
+}

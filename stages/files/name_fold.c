@@ -1,5 +1,5 @@
-/* name_fold -- see the header. Marks stay in the order in which they stand: names with two marks on a letter in an order that is
- * not canonical are other names here, and rare. */
+/* name_fold -- see the header. Marks stay in the order in which they stand: names with two marks on
+ * a letter in an order that is not canonical are other names here, and rare. */
 #include "stages/files/name_fold.h"
 
 #include "base/memory.h"
@@ -12,7 +12,7 @@
 
 enum { ENTRIES_MAX = 100000 };
 
-/* ---- one name --------------------------------------------------------------------------------------------------------------- */
+/* ---- one name -------------------------------------------------------------------------------- */
 static const struct {
     uint16_t character, base, mark;
 } decompositions[] = {
@@ -58,7 +58,8 @@ static void put_codepoint(sink *s, uint32_t c)
 
 static void decompose_codepoint(sink *s, uint32_t c)
 {
-    enum { S = 0xAC00, L = 0x1100, V = 0x1161, T = 0x11A7, N_S = 11172, N_VT = 588, N_T = 28 }; /* Unicode, 3.12: Hangul */
+    /* Unicode, 3.12: Hangul */
+    enum { S = 0xAC00, L = 0x1100, V = 0x1161, T = 0x11A7, N_S = 11172, N_VT = 588, N_T = 28 };
     size_t lo = 0, hi = sizeof decompositions / sizeof *decompositions;
     if (c >= S && c < S + N_S) {
         put_codepoint(s, L + (c - S) / N_VT);
@@ -77,7 +78,8 @@ static void decompose_codepoint(sink *s, uint32_t c)
         put_codepoint(s, small_letter(c));
         return;
     }
-    decompose_codepoint(s, decompositions[lo].base); /* of a few steps at most: a base comes apart into a base and a mark */
+    /* of a few steps at most: a base comes apart into a base and a mark */
+    decompose_codepoint(s, decompositions[lo].base);
     if (decompositions[lo].mark) put_codepoint(s, decompositions[lo].mark);
 }
 
@@ -103,7 +105,7 @@ bool kiln_name_fold(const char *name, size_t n, char *out, size_t capacity)
     return true;
 }
 
-/* ---- a folder ---------------------------------------------------------------------------------------------------- */
+/* ---- a folder -------------------------------------------------------------------------------- */
 typedef struct {
     char *folded; /* owned, with the name as it is behind its NUL */
 } entry;
@@ -115,7 +117,10 @@ struct kiln_folded_folder {
     bool whole; /* the entries are all that is there, but for names that begin with a dot */
 };
 
-static int by_folded(const void *a, const void *b) { return strcmp(((const entry *)a)->folded, ((const entry *)b)->folded); }
+static int by_folded(const void *a, const void *b)
+{
+    return strcmp(((const entry *)a)->folded, ((const entry *)b)->folded);
+}
 
 static kiln_status add_entry(kiln_folded_folder *f, const char *name, kiln_error *err)
 {
@@ -128,11 +133,13 @@ static kiln_status add_entry(kiln_folded_folder *f, const char *name, kiln_error
     }
     if ((f->n & (f->n - 1)) == 0) { /* room for the next power of two */
         more = realloc(f->entries, (f->n ? (size_t)f->n * 2 : 1) * sizeof *more);
-        if (!more) return kiln_fail(err, KILN_E_NOMEM, "out of memory for the names in '%s'", f->path);
+        if (!more)
+            return kiln_fail(err, KILN_E_NOMEM, "out of memory for the names in '%s'", f->path);
         f->entries = more;
     }
     const size_t first = strlen(folded) + 1;
-    KILN_TRY(kiln_alloc_unset((void **)&f->entries[f->n].folded, first + n + 1, 1, "a file name", err));
+    KILN_TRY(
+        kiln_alloc_unset((void **)&f->entries[f->n].folded, first + n + 1, 1, "a file name", err));
     memcpy(f->entries[f->n].folded, folded, first);
     memcpy(f->entries[f->n++].folded + first, name, n + 1);
     return KILN_OK;
@@ -168,7 +175,8 @@ void kiln_folded_names_release(kiln_folded_names *f)
     *f = (kiln_folded_names){0};
 }
 
-static kiln_status folder_at(kiln_folded_names *f, const char *path, const kiln_folded_folder **out, kiln_error *err)
+static kiln_status folder_at(kiln_folded_names *f, const char *path, const kiln_folded_folder **out,
+                             kiln_error *err)
 {
     for (uint32_t i = f->n; i-- > 0;)
         if (strcmp(f->folders[i].path, path) == 0) {
@@ -188,8 +196,10 @@ static kiln_status folder_at(kiln_folded_names *f, const char *path, const kiln_
 /* The name of the only entry that folds to it; NULL: none, or several. */
 static const char *only_entry(const kiln_folded_folder *f, const char *folded)
 {
-    const entry key = {(char *)folded}, *e = f->n ? bsearch(&key, f->entries, f->n, sizeof key, by_folded) : NULL;
-    if (!e || (e > f->entries && by_folded(e - 1, &key) == 0) || (e + 1 < f->entries + f->n && by_folded(e + 1, &key) == 0))
+    const entry key = {(char *)folded},
+                *e = f->n ? bsearch(&key, f->entries, f->n, sizeof key, by_folded) : NULL;
+    if (!e || (e > f->entries && by_folded(e - 1, &key) == 0) ||
+        (e + 1 < f->entries + f->n && by_folded(e + 1, &key) == 0))
         return NULL;
     return e->folded + strlen(e->folded) + 1;
 }
@@ -209,10 +219,12 @@ static bool any_name_begins(const kiln_folded_folder *f, const char *folded)
     return lo < f->n && strncmp(f->entries[lo].folded, folded, n) == 0;
 }
 
-static const char *find_last(const kiln_folded_folder *f, const char *name, size_t stem, const char *const *extensions)
+static const char *find_last(const kiln_folded_folder *f, const char *name, size_t stem,
+                             const char *const *extensions)
 {
     char folded[1100];
-    if (!kiln_name_fold(name, stem, folded, 1024) || !any_name_begins(f, folded)) return NULL; /* so do all that are tried */
+    /* so do all that are tried */
+    if (!kiln_name_fold(name, stem, folded, 1024) || !any_name_begins(f, folded)) return NULL;
     if (!kiln_name_fold(name, strlen(name), folded, 1024)) return NULL;
     const char *found = only_entry(f, folded);
     for (; !found && *extensions; extensions++) {
@@ -223,8 +235,9 @@ static const char *find_last(const kiln_folded_folder *f, const char *name, size
     return found;
 }
 
-kiln_status kiln_folded_find(kiln_folded_names *f, const char *dir, const char *relative, size_t stem,
-                             const char *const *extensions, char out[KILN_PATH_MAX], kiln_error *err)
+kiln_status kiln_folded_find(kiln_folded_names *f, const char *dir, const char *relative,
+                             size_t stem, const char *const *extensions, char out[KILN_PATH_MAX],
+                             kiln_error *err)
 {
     char folded[1024], path[KILN_PATH_MAX];
     const char *at = relative;
@@ -236,7 +249,8 @@ kiln_status kiln_folded_find(kiln_folded_names *f, const char *dir, const char *
         const size_t used = strlen(path), left = sizeof path - used;
         n = strcspn(at, "/");
         KILN_TRY(folder_at(f, path, &folder, err));
-        if (at[n] && kiln_name_fold(at, n, folded, sizeof folded)) name = only_entry(folder, folded);
+        if (at[n] && kiln_name_fold(at, n, folded, sizeof folded))
+            name = only_entry(folder, folded);
         if (!at[n]) name = find_last(folder, at, stem - (size_t)(at - relative), extensions);
         if (!name || (size_t)snprintf(path + used, left, "/%s", name) >= left) return KILN_OK;
     }
@@ -252,8 +266,8 @@ static bool is_plain(const char *name, size_t n)
     return true;
 }
 
-kiln_status kiln_folded_may_hold(kiln_folded_names *f, const char *dir, const char *relative, size_t stem, bool *may,
-                                 kiln_error *err)
+kiln_status kiln_folded_may_hold(kiln_folded_names *f, const char *dir, const char *relative,
+                                 size_t stem, bool *may, kiln_error *err)
 {
     enum { FEW = 64 };
     char folder[KILN_PATH_MAX], folded[1024];
@@ -262,8 +276,11 @@ kiln_status kiln_folded_may_hold(kiln_folded_names *f, const char *dir, const ch
     const size_t above = (size_t)(name - relative), n = stem > above ? stem - above : 0;
     *may = true;
     if (f->n >= FEW || n == 0 || name[0] == '.' || !is_plain(name, n)) return KILN_OK;
-    const int length = snprintf(folder, sizeof folder, "%s%s%.*s", dir, above ? "/" : "", above ? (int)above - 1 : 0, relative);
-    if (length < 0 || (size_t)length >= sizeof folder || !kiln_name_fold(name, n, folded, sizeof folded)) return KILN_OK;
+    const int length = snprintf(folder, sizeof folder, "%s%s%.*s", dir, above ? "/" : "",
+                                above ? (int)above - 1 : 0, relative);
+    if (length < 0 || (size_t)length >= sizeof folder ||
+        !kiln_name_fold(name, n, folded, sizeof folded))
+        return KILN_OK;
     KILN_TRY(folder_at(f, folder, &listed, err));
     *may = !listed->whole || any_name_begins(listed, folded);
     return KILN_OK;

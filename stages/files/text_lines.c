@@ -14,7 +14,8 @@ kiln_status kiln_lines_init(kiln_lines *l, int fd, const char *path, kiln_error 
     struct stat s;
     *l = (kiln_lines){.fd = fd, .path = path};
     l->capacity = 2 * (size_t)KILN_LINE_MAX;
-    if (fstat(fd, &s) == 0 && s.st_size >= 0 && (uint64_t)s.st_size < l->capacity) l->capacity = (size_t)s.st_size + 1;
+    if (fstat(fd, &s) == 0 && s.st_size >= 0 && (uint64_t)s.st_size < l->capacity)
+        l->capacity = (size_t)s.st_size + 1;
     return kiln_alloc_unset((void **)&l->data, l->capacity, 1, "text lines", err);
 }
 
@@ -41,9 +42,11 @@ static kiln_status fill_line_window(kiln_lines *l, kiln_error *err)
     l->have -= l->at;
     l->at = 0;
     while (l->have < KILN_LINE_MAX && !l->at_end) {
-        ssize_t got = pread(l->fd, l->data + l->have, l->capacity - l->have, (off_t)(l->base + l->have));
+        ssize_t got =
+            pread(l->fd, l->data + l->have, l->capacity - l->have, (off_t)(l->base + l->have));
         if (got < 0 && errno == EINTR) continue;
-        if (got < 0) return kiln_fail(err, KILN_E_IO, "cannot read '%s': %s", l->path, strerror(errno));
+        if (got < 0)
+            return kiln_fail(err, KILN_E_IO, "cannot read '%s': %s", l->path, strerror(errno));
         if (got == 0) l->at_end = true;
         l->have += (size_t)got;
     }
@@ -62,8 +65,8 @@ kiln_status kiln_lines_next(kiln_lines *l, const char **line, size_t *size, kiln
     if (l->at == l->have) return KILN_OK;
     size_t n = lf ? (size_t)(lf - (l->data + l->at)) : l->have - l->at;
     if (n > KILN_LINE_MAX || (!lf && !l->at_end))
-        return kiln_fail(err, KILN_E_INPUT, "'%s', offset %llu: a line of more than %d bytes", l->path,
-                         (unsigned long long)kiln_lines_offset(l), KILN_LINE_MAX);
+        return kiln_fail(err, KILN_E_INPUT, "'%s', offset %llu: a line of more than %d bytes",
+                         l->path, (unsigned long long)kiln_lines_offset(l), KILN_LINE_MAX);
     *line = l->data + l->at;
     *size = n && l->data[l->at + n - 1] == '\r' ? n - 1 : n;
     l->at += n + (lf ? 1 : 0);

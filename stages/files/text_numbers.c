@@ -1,9 +1,10 @@
 /* text_numbers -- see the header.
  *
- * Most numbers in scene files have up to 19 digits and a small exponent. For these a product or quotient of two doubles decides
- * (W. D. Clinger, How to Read Floating Point Numbers Accurately, 1990); the few others go to strtod_l and strtof_l, which take ten
- * times as long. Both with a C locale of our own: a program that embeds the library may have set any other, and then "0,5" would be
- * a number and "0.5" not. */
+ * Most numbers in scene files have up to 19 digits and a small exponent. For these a product or
+ * quotient of two doubles decides (W. D. Clinger, How to Read Floating Point Numbers Accurately,
+ * 1990); the few others go to strtod_l and strtof_l, which take ten times as long. Both with a C
+ * locale of our own: a program that embeds the library may have set any other, and then "0,5" would
+ * be a number and "0.5" not. */
 #include "stages/files/text_numbers.h"
 
 #include "base/checked.h"
@@ -27,22 +28,23 @@ bool kiln_token_next(kiln_token_line *w, const char **word, size_t *size)
     return *size > 0;
 }
 
-/* ---- the long way -------------------------------------------------------------------------------------------------------- */
+/* ---- the long way ---------------------------------------------------------------------------- */
 
 static locale_t c_locale; /* of the process; glibc's is a constant and cannot fail */
 static pthread_once_t c_locale_once = PTHREAD_ONCE_INIT;
 static void make_locale(void) { c_locale = newlocale(LC_ALL_MASK, "C", (locale_t)0); }
 
 /* A NUL-terminated copy when the word can be a number at all. */
-static kiln_number copy_token(const char *word, size_t size, char out[KILN_TOKEN_MAX + 1], bool *literal)
+static kiln_number copy_token(const char *word, size_t size, char out[KILN_TOKEN_MAX + 1],
+                              bool *literal)
 {
     size_t sign = size && (word[0] == '-' || word[0] == '+');
     if (size > KILN_TOKEN_MAX) return KILN_NUMBER_TOO_LARGE;
     memcpy(out, word, size);
     out[size] = '\0';
     (void)pthread_once(&c_locale_once, make_locale);
-    *literal =
-        !(strcasecmp(out + sign, "nan") == 0 || strcasecmp(out + sign, "inf") == 0 || strcasecmp(out + sign, "infinity") == 0);
+    *literal = !(strcasecmp(out + sign, "nan") == 0 || strcasecmp(out + sign, "inf") == 0 ||
+                 strcasecmp(out + sign, "infinity") == 0);
     if (!*literal) return KILN_NUMBER_OK;
     for (size_t i = 0; i < size; i++)
         if (!memchr("0123456789+-.eE", out[i], 15) || !out[i]) return KILN_NUMBER_NOT_ONE;
@@ -72,7 +74,7 @@ static kiln_number parse_f32_slowly(const char *word, size_t size, float *out)
     return literal && !isfinite(*out) ? KILN_NUMBER_TOO_LARGE : KILN_NUMBER_OK;
 }
 
-/* ---- the short way ------------------------------------------------------------------------------------------------------- */
+/* ---- the short way --------------------------------------------------------------------------- */
 
 typedef struct {
     uint64_t digits; /* the value is digits * 10^exponent, */
@@ -82,7 +84,8 @@ typedef struct {
 
 static bool is_digit(char c) { return c >= '0' && c <= '9'; }
 
-/* Digits from `at` on behind those of d; false when they are more than 19. Returns where they end. */
+/* Digits from `at` on behind those of d; false when they are more than 19. Returns where they
+ * end. */
 static const char *take_digits(const char *at, const char *end, decimal *d, unsigned *n)
 {
     for (; at < end && is_digit(*at); at++) {
@@ -93,7 +96,8 @@ static const char *take_digits(const char *at, const char *end, decimal *d, unsi
     return at;
 }
 
-/* [+-]digits[.digits][e[+-]digits] with no more than 19 digits and a short exponent; false: something else, or longer. */
+/* [+-]digits[.digits][e[+-]digits] with no more than 19 digits and a short exponent; false:
+ * something else, or longer. */
 static bool take_decimal(const char *at, size_t size, decimal *d)
 {
     const char *const end = at + size;
@@ -126,10 +130,14 @@ static bool take_decimal(const char *at, size_t size, decimal *d)
 }
 
 enum { EXACT_POWER = 22 }; /* 10^22 is the largest power of ten that a double holds */
-static const double powers[EXACT_POWER + 1] = {1e0,  1e1,  1e2,  1e3,  1e4,  1e5,  1e6,  1e7,  1e8,  1e9,  1e10, 1e11,
-                                               1e12, 1e13, 1e14, 1e15, 1e16, 1e17, 1e18, 1e19, 1e20, 1e21, 1e22};
+static const double powers[EXACT_POWER + 1] = {1e0,  1e1,  1e2,  1e3,  1e4,  1e5,  1e6,  1e7,
+                                               1e8,  1e9,  1e10, 1e11, 1e12, 1e13, 1e14, 1e15,
+                                               1e16, 1e17, 1e18, 1e19, 1e20, 1e21, 1e22};
 
-static bool has_exact_power(const decimal *d) { return d->exponent >= -EXACT_POWER && d->exponent <= EXACT_POWER; }
+static bool has_exact_power(const decimal *d)
+{
+    return d->exponent >= -EXACT_POWER && d->exponent <= EXACT_POWER;
+}
 
 /* One rounding of digits, when they have more than 53 bits, and one of the product. */
 static double scale(const decimal *d)
@@ -141,14 +149,16 @@ static double scale(const decimal *d)
 kiln_number kiln_parse_f64(const char *word, size_t size, double *out)
 {
     decimal d;
-    if (!take_decimal(word, size, &d) || d.digits >> 53 || !has_exact_power(&d)) return parse_f64_slowly(word, size, out);
+    if (!take_decimal(word, size, &d) || d.digits >> 53 || !has_exact_power(&d))
+        return parse_f64_slowly(word, size, out);
     const double v = scale(&d);
     *out = d.negative ? -v : v;
     return KILN_NUMBER_OK;
 }
 
-/* The double is within 1.5 ulp of the number. Rounding it gives the nearest float unless a border between two floats lies so
- * close: there the 29 bits that a float lacks are 1 and zeros. Only floats of full precision have their border there. */
+/* The double is within 1.5 ulp of the number. Rounding it gives the nearest float unless a border
+ * between two floats lies so close: there the 29 bits that a float lacks are 1 and zeros. Only
+ * floats of full precision have their border there. */
 static bool rounds_well(double v)
 {
     const uint64_t border = UINT64_C(1) << 28, lost = (border << 1) - 1, near = 4;
@@ -160,7 +170,8 @@ static bool rounds_well(double v)
 kiln_number kiln_parse_f32(const char *word, size_t size, float *out)
 {
     decimal d;
-    if (!take_decimal(word, size, &d) || !has_exact_power(&d)) return parse_f32_slowly(word, size, out);
+    if (!take_decimal(word, size, &d) || !has_exact_power(&d))
+        return parse_f32_slowly(word, size, out);
     const double v = scale(&d);
     if (!rounds_well(v)) return parse_f32_slowly(word, size, out);
     *out = d.negative ? -(float)v : (float)v;
@@ -174,7 +185,8 @@ kiln_number kiln_parse_u64(const char *word, size_t size, uint64_t *out)
     for (size_t i = 0; i < size; i++)
         if (word[i] < '0' || word[i] > '9') return KILN_NUMBER_NOT_ONE;
     for (size_t i = 0; i < size; i++)
-        if (!kiln_mul(v, 10, &v) || !kiln_add(v, (uint64_t)(word[i] - '0'), &v)) return KILN_NUMBER_TOO_LARGE;
+        if (!kiln_mul(v, 10, &v) || !kiln_add(v, (uint64_t)(word[i] - '0'), &v))
+            return KILN_NUMBER_TOO_LARGE;
     *out = v;
     return KILN_NUMBER_OK;
 }

@@ -1,7 +1,7 @@
 /* text_numbers -- words of a line and the numbers that they stand for, the same in every locale.
  *
- * A number is decimal and has at most KILN_TOKEN_MAX bytes; hexadecimal and the decimal comma are none. Results are correctly
- * rounded. Every function may be called from any thread.
+ * A number is decimal and has at most KILN_TOKEN_MAX bytes; hexadecimal and the decimal comma are
+ * none. Results are correctly rounded. Every function may be called from any thread.
  */
 #ifndef KILN_STAGES_FILES_TEXT_NUMBERS_H
 #define KILN_STAGES_FILES_TEXT_NUMBERS_H

@@ -1,5 +1,6 @@
-/* clean_rows -- every test walks one component of all rows at a time, without branches on the values, so that the compiler
- * makes vectors of it; a block of 65,536 rows of SH degree 3 takes a few milliseconds. */
+/* clean_rows -- every test walks one component of all rows at a time, without branches on the
+ * values, so that the compiler makes vectors of it; a block of 65,536 rows of SH degree 3 takes a
+ * few milliseconds. */
 #include "stages/formats/clean_rows.h"
 
 #include "base/harmonics.h"
@@ -34,7 +35,7 @@ static const char *const clamp_texts[] = {
 const char *kiln_drop_text(kiln_drop d) { return drop_texts[d]; }
 const char *kiln_clamp_text(kiln_clamp c) { return clamp_texts[c]; }
 
-/* ---- buffers --------------------------------------------------------------------------------------------------------------- */
+/* ---- buffers --------------------------------------------------------------------------------- */
 
 kiln_status kiln_rows_alloc(kiln_rows *rows, const kiln_source_info *info, kiln_error *err)
 {
@@ -52,7 +53,8 @@ kiln_status kiln_rows_alloc(kiln_rows *rows, const kiln_source_info *info, kiln_
         KILN_TRY(KILN_ALLOC(&rows->rgb, 3 * n, "colours of a block", err));
     }
     for (uint32_t i = 0; i < info->n_extras; i++)
-        KILN_TRY(kiln_alloc(&rows->extras[i], n, kiln_type_size(info->extras[i].type), "extra columns of a block", err));
+        KILN_TRY(kiln_alloc(&rows->extras[i], n, kiln_type_size(info->extras[i].type),
+                            "extra columns of a block", err));
     return KILN_OK;
 }
 
@@ -80,7 +82,8 @@ kiln_status kiln_clean_alloc(kiln_clean *c, kiln_error *err)
 uint64_t kiln_rows_ram(const kiln_source_info *info)
 {
     const uint64_t m = kiln_sh_coefficients(info->sh_degree);
-    uint64_t row = 3 * sizeof(double) + (info->kind == KILN_SCENE_SPLATS ? 11 + 3 * m : 3) * sizeof(float);
+    uint64_t row =
+        3 * sizeof(double) + (info->kind == KILN_SCENE_SPLATS ? 11 + 3 * m : 3) * sizeof(float);
     for (uint32_t i = 0; i < info->n_extras; i++) row += kiln_type_size(info->extras[i].type);
     row += 3 * sizeof(float) + sizeof(uint32_t) + 1; /* clean */
     return row * KILN_BLOCK_ROWS;
@@ -94,16 +97,18 @@ void kiln_clean_release(kiln_clean *c)
     memset(c, 0, sizeof *c);
 }
 
-/* ---- moving the scene -------------------------------------------------------------------------------------------- */
+/* ---- moving the scene ------------------------------------------------------------------------ */
 
 static float *find_normal(const kiln_rows *rows, const kiln_source_info *info, const char *name)
 {
     for (uint32_t e = 0; e < info->n_extras; e++)
-        if (strcmp(info->extras[e].name, name) == 0 && info->extras[e].type == KILN_TYPE_F32) return rows->extras[e];
+        if (strcmp(info->extras[e].name, name) == 0 && info->extras[e].type == KILN_TYPE_F32)
+            return rows->extras[e];
     return NULL;
 }
 
-void kiln_rows_move(kiln_rows *rows, const kiln_source_info *info, const kiln_similarity *move, unsigned threads)
+void kiln_rows_move(kiln_rows *rows, const kiln_source_info *info, const kiln_similarity *move,
+                    unsigned threads)
 {
     const kiln_similarity_planes planes = {.n = rows->n,
                                            .means = rows->means,
@@ -112,11 +117,12 @@ void kiln_rows_move(kiln_rows *rows, const kiln_source_info *info, const kiln_si
                                            .shN = rows->shN,
                                            .sh_degree = info->sh_degree};
     kiln_similarity_rows(move, threads, &planes);
-    float *x = find_normal(rows, info, "nx"), *y = find_normal(rows, info, "ny"), *z = find_normal(rows, info, "nz");
+    float *x = find_normal(rows, info, "nx"), *y = find_normal(rows, info, "ny"),
+          *z = find_normal(rows, info, "nz");
     if (x && y && z) kiln_similarity_normals(move, rows->n, x, y, z);
 }
 
-/* ---- reasons --------------------------------------------------------------------------------------------------------------- */
+/* ---- reasons --------------------------------------------------------------------------------- */
 
 static void mark_dropped_row(unsigned char *reason, uint64_t i, bool bad, kiln_drop why)
 {
@@ -138,8 +144,10 @@ static bool any_bad(const float *v, uint64_t n)
     return bad != 0;
 }
 
-/* Nearly every component of nearly every block is sound, and seeing that takes a third of the time of marking rows. */
-static void mark_not_finite(unsigned char *reason, const float *v, uint64_t n, uint32_t components, kiln_drop why)
+/* Nearly every component of nearly every block is sound, and seeing that takes a third of the time
+ * of marking rows. */
+static void mark_not_finite(unsigned char *reason, const float *v, uint64_t n, uint32_t components,
+                            kiln_drop why)
 {
     for (uint32_t c = 0; c < components; c++) {
         if (!any_bad(v + c * n, n)) continue;
@@ -147,11 +155,13 @@ static void mark_not_finite(unsigned char *reason, const float *v, uint64_t n, u
     }
 }
 
-static void mark_positions(unsigned char *reason, const double *means, uint64_t n, const double origin[3])
+static void mark_positions(unsigned char *reason, const double *means, uint64_t n,
+                           const double origin[3])
 {
     for (uint32_t c = 0; c < 3; c++)
         for (uint64_t i = 0; i < n; i++)
-            mark_dropped_row(reason, i, !(fabs(means[c * n + i] - origin[c]) <= (double)FLT_MAX), KILN_DROP_POSITION);
+            mark_dropped_row(reason, i, !(fabs(means[c * n + i] - origin[c]) <= (double)FLT_MAX),
+                             KILN_DROP_POSITION);
 }
 
 static void mark_splats(unsigned char *reason, const kiln_rows *r, uint32_t sh_components)
@@ -159,18 +169,21 @@ static void mark_splats(unsigned char *reason, const kiln_rows *r, uint32_t sh_c
     const uint64_t n = r->n;
     for (uint32_t c = 0; c < 3; c++)
         for (uint64_t i = 0; i < n; i++)
-            mark_dropped_row(reason, i, !(r->log_scales[c * n + i] <= KILN_LOG_SCALE_MAX), KILN_DROP_SCALE);
+            mark_dropped_row(reason, i, !(r->log_scales[c * n + i] <= KILN_LOG_SCALE_MAX),
+                             KILN_DROP_SCALE);
     mark_not_finite(reason, r->quats, n, 4, KILN_DROP_ROTATION);
     for (uint64_t i = 0; i < n; i++) {
         const float *q = r->quats + i;
-        mark_dropped_row(reason, i, q[0] == 0 && q[n] == 0 && q[2 * n] == 0 && q[3 * n] == 0, KILN_DROP_ZERO_ROTATION);
-        mark_dropped_row(reason, i, r->opacity_logits[i] != r->opacity_logits[i], KILN_DROP_OPACITY);
+        mark_dropped_row(reason, i, q[0] == 0 && q[n] == 0 && q[2 * n] == 0 && q[3 * n] == 0,
+                         KILN_DROP_ZERO_ROTATION);
+        mark_dropped_row(reason, i, r->opacity_logits[i] != r->opacity_logits[i],
+                         KILN_DROP_OPACITY);
     }
     mark_not_finite(reason, r->sh0, n, 3, KILN_DROP_COLOUR);
     mark_not_finite(reason, r->shN, n, sh_components, KILN_DROP_COLOUR);
 }
 
-/* ---- clamps ---------------------------------------------------------------------------------------------------------------- */
+/* ---- clamps ---------------------------------------------------------------------------------- */
 
 /* Of the rows that stay. */
 static void clamp(kiln_rows *r, kiln_row_counts *counts)
@@ -208,9 +221,10 @@ static void count_extras(const kiln_rows *r, const kiln_source_info *info, kiln_
     }
 }
 
-/* ---- moving together ------------------------------------------------------------------------------------------------------- */
+/* ---- moving together ------------------------------------------------------------------------- */
 
-/* Component c moves from c * n to c * k; k <= n and keep rises, so nothing is written over before it was read. */
+/* Component c moves from c * n to c * k; k <= n and keep rises, so nothing is written over before
+ * it was read. */
 static void compact_f32(float *v, uint32_t components, uint64_t n, const uint32_t *keep, uint64_t k)
 {
     for (uint32_t c = 0; c < components && v && k < n; c++)
@@ -222,7 +236,8 @@ static void compact_raw(unsigned char *v, size_t size, const uint32_t *keep, uin
     for (uint64_t j = 0; j < k; j++) memmove(v + j * size, v + keep[j] * size, size);
 }
 
-static void compact_clean_rows(kiln_rows *r, const kiln_source_info *info, uint32_t sh_components, const uint32_t *keep, uint64_t k)
+static void compact_clean_rows(kiln_rows *r, const kiln_source_info *info, uint32_t sh_components,
+                               const uint32_t *keep, uint64_t k)
 {
     compact_f32(r->log_scales, 3, r->n, keep, k);
     compact_f32(r->quats, 4, r->n, keep, k);
@@ -234,8 +249,8 @@ static void compact_clean_rows(kiln_rows *r, const kiln_source_info *info, uint3
         compact_raw(r->extras[e], kiln_type_size(info->extras[e].type), keep, k);
 }
 
-void kiln_rows_clean(kiln_rows *rows, const kiln_source_info *info, const double origin[3], uint64_t first_row, kiln_clean *c,
-                     kiln_row_counts *counts)
+void kiln_rows_clean(kiln_rows *rows, const kiln_source_info *info, const double origin[3],
+                     uint64_t first_row, kiln_clean *c, kiln_row_counts *counts)
 {
     const uint64_t n = rows->n;
     uint32_t sh_components = kiln_sh_components(info->sh_degree);
@@ -253,7 +268,8 @@ void kiln_rows_clean(kiln_rows *rows, const kiln_source_info *info, const double
         if (c->reason[i] != KILN_DROP_NONE) counts->dropped[c->reason[i]]++;
     }
     for (uint32_t a = 0; a < 3; a++)
-        for (uint64_t j = 0; j < c->n; j++) c->means[a * c->n + j] = (float)(rows->means[a * n + c->source_row[j]] - origin[a]);
+        for (uint64_t j = 0; j < c->n; j++)
+            c->means[a * c->n + j] = (float)(rows->means[a * n + c->source_row[j]] - origin[a]);
     compact_clean_rows(rows, info, sh_components, c->source_row, c->n);
     for (uint64_t j = 0; j < c->n; j++) c->source_row[j] += (uint32_t)first_row;
     rows->n = c->n;
@@ -263,7 +279,7 @@ void kiln_rows_clean(kiln_rows *rows, const kiln_source_info *info, const double
     counts->kept += c->n;
 }
 
-/* ---- counts ---------------------------------------------------------------------------------------------------------------- */
+/* ---- counts ---------------------------------------------------------------------------------- */
 
 void kiln_row_counts_add(kiln_row_counts *sum, const kiln_row_counts *c)
 {
@@ -277,22 +293,31 @@ static json_t *row_counts_json(const char *const *names, const uint64_t *counts,
 {
     json_t *o = json_object();
     for (int i = first; i < n && o; i++)
-        if (counts[i] && json_object_set_new(o, names[i], json_integer((json_int_t)counts[i])) != 0) {
+        if (counts[i] &&
+            json_object_set_new(o, names[i], json_integer((json_int_t)counts[i])) != 0) {
             json_decref(o);
             return NULL;
         }
     return o;
 }
 
-json_t *kiln_dropped_json(const kiln_row_counts *c) { return row_counts_json(drop_names, c->dropped, 1, KILN_N_DROPS); }
-json_t *kiln_clamped_json(const kiln_row_counts *c) { return row_counts_json(clamp_names, c->clamped, 0, KILN_N_CLAMPS); }
+json_t *kiln_dropped_json(const kiln_row_counts *c)
+{
+    return row_counts_json(drop_names, c->dropped, 1, KILN_N_DROPS);
+}
+json_t *kiln_clamped_json(const kiln_row_counts *c)
+{
+    return row_counts_json(clamp_names, c->clamped, 0, KILN_N_CLAMPS);
+}
 
-kiln_status kiln_row_counts_parse(json_t *dropped, json_t *clamped, kiln_row_counts *out, kiln_error *err)
+kiln_status kiln_row_counts_parse(json_t *dropped, json_t *clamped, kiln_row_counts *out,
+                                  kiln_error *err)
 {
     if (!json_is_object(dropped) || !json_is_object(clamped))
         return kiln_fail(err, KILN_E_IO, "its counters lack what was dropped");
     memset(out, 0, sizeof *out);
-    for (int i = 1; i < KILN_N_DROPS; i++) out->dropped[i] = (uint64_t)json_integer_value(json_object_get(dropped, drop_names[i]));
+    for (int i = 1; i < KILN_N_DROPS; i++)
+        out->dropped[i] = (uint64_t)json_integer_value(json_object_get(dropped, drop_names[i]));
     for (int i = 0; i < KILN_N_CLAMPS; i++)
         out->clamped[i] = (uint64_t)json_integer_value(json_object_get(clamped, clamp_names[i]));
     return KILN_OK;

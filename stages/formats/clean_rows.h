@@ -1,4 +1,5 @@
-/* clean_rows -- sanitises rows of any format: drops and clamps, counted by reason, and moves what stays together. */
+/* clean_rows -- sanitises rows of any format: drops and clamps, counted by reason, and moves what
+ * stays together. */
 #ifndef KILN_STAGES_FORMATS_CLEAN_ROWS_H
 #define KILN_STAGES_FORMATS_CLEAN_ROWS_H
 
@@ -8,7 +9,8 @@
 
 #include <jansson.h>
 
-/* Why a row is dropped; the first reason that holds counts. name: the key in counters and in --json */
+/* Why a row is dropped; the first reason that holds counts. name: the key in counters and in
+ * --json */
 #define KILN_DROP_MAP(X)                                                   \
     X(POSITION, "position_not_finite", "position not finite in float32")   \
     X(SCALE, "scale_not_finite", "scale not finite or log scale above 88") \
@@ -56,20 +58,22 @@ uint64_t kiln_rows_ram(const kiln_source_info *info);
 kiln_status kiln_clean_alloc(kiln_clean *c, kiln_error *err) KILN_MUST_CHECK; /* room for a block */
 void kiln_clean_release(kiln_clean *c);
 
-/* Moves all rows, which are not clean yet, and their normals (extras nx, ny, nz of float). Bits of what the move does not change
- * stay. */
-void kiln_rows_move(kiln_rows *rows, const kiln_source_info *info, const kiln_similarity *move, unsigned threads);
+/* Moves all rows, which are not clean yet, and their normals (extras nx, ny, nz of float). Bits of
+ * what the move does not change stay. */
+void kiln_rows_move(kiln_rows *rows, const kiln_source_info *info, const kiln_similarity *move,
+                    unsigned threads);
 
-/* Fills c; moves the rows that stay to the front of every array of rows, whose stride becomes c->n (rows->n too).
- * Adds to counts. first_row: source row of the first one. */
-void kiln_rows_clean(kiln_rows *rows, const kiln_source_info *info, const double origin[3], uint64_t first_row, kiln_clean *c,
-                     kiln_row_counts *counts);
+/* Fills c; moves the rows that stay to the front of every array of rows, whose stride becomes c->n
+ * (rows->n too). Adds to counts. first_row: source row of the first one. */
+void kiln_rows_clean(kiln_rows *rows, const kiln_source_info *info, const double origin[3],
+                     uint64_t first_row, kiln_clean *c, kiln_row_counts *counts);
 
 void kiln_row_counts_add(kiln_row_counts *sum, const kiln_row_counts *c);
 /* {"position_not_finite": 3} of what is not 0; NULL when memory is gone. */
 json_t *kiln_dropped_json(const kiln_row_counts *c);
 json_t *kiln_clamped_json(const kiln_row_counts *c);
-kiln_status kiln_row_counts_parse(json_t *dropped, json_t *clamped, kiln_row_counts *out, kiln_error *err) KILN_MUST_CHECK;
+kiln_status kiln_row_counts_parse(json_t *dropped, json_t *clamped, kiln_row_counts *out,
+                                  kiln_error *err) KILN_MUST_CHECK;
 const char *kiln_drop_text(kiln_drop d);
 const char *kiln_clamp_text(kiln_clamp c);
 

@@ -11,7 +11,8 @@
 
 void kiln_code_logits(float table[256])
 {
-    for (int b = 0; b < 256; b++) table[b] = b == 255 ? HUGE_VALF : (float)kiln_log_f64((double)b / (255.0 - (double)b));
+    for (int b = 0; b < 256; b++)
+        table[b] = b == 255 ? HUGE_VALF : (float)kiln_log_f64((double)b / (255.0 - (double)b));
 }
 
 void kiln_code_colours(float table[256])
@@ -19,8 +20,9 @@ void kiln_code_colours(float table[256])
     for (int b = 0; b < 256; b++) table[b] = (float)(((double)b / 255.0 - 0.5) / KILN_SH_C0_F64);
 }
 
-/* ln(m 2^e) = 2 artanh(t) + e ln 2 with t = (m - 1) / (m + 1), m in [2/3, 4/3), so |t| <= 1/5: its series to t^13, in double. What
- * is left out is below 2 |t| 5^-14 / 15, a part in 5000 of the last place of a float. */
+/* ln(m 2^e) = 2 artanh(t) + e ln 2 with t = (m - 1) / (m + 1), m in [2/3, 4/3), so |t| <= 1/5: its
+ * series to t^13, in double. What is left out is below 2 |t| 5^-14 / 15, a part in 5000 of the last
+ * place of a float. */
 static inline float log_of_parts(double m, int32_t e)
 {
     const double t = (m - 1.0) / (m + 1.0), t2 = t * t, ln2 = 0.69314718055994530942;

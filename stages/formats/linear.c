@@ -1,4 +1,5 @@
-/* linear -- see the header. Loops without branches on values, which the compiler makes vectors of. */
+/* linear -- see the header. Loops without branches on values, which the compiler makes vectors
+ * of. */
 #include "stages/formats/linear.h"
 
 #include "base/harmonics.h"
@@ -10,13 +11,16 @@
 
 enum { TILE = 256 };
 
-/* exp(x) = 2^k exp(r), |r| <= ln2 / 2; exp(r) by its series to r^10 / 10!. What is left out is below 3e-13 of it, a part in 200,000
- * of the last place of a float. -700 <= x <= 700. */
+/* exp(x) = 2^k exp(r), |r| <= ln2 / 2; exp(r) by its series to r^10 / 10!. What is left out is
+ * below 3e-13 of it, a part in 200,000 of the last place of a float. -700 <= x <= 700. */
 static inline double exp_of(double x)
 {
-    const double magic = 6755399441055744.0; /* 1.5 * 2^52: adding it rounds to an integer, which then is the low bits */
-    const double shifted = x * 1.4426950408889634 + magic, k = shifted - magic;             /* 1 / ln 2 */
-    const double r = (x - k * 6.93147180369123816490e-01) - k * 1.90821492927058770002e-10; /* ln 2 in two parts (real64.h) */
+    /* 1.5 * 2^52: adding it rounds to an integer, which then is the low bits */
+    const double magic = 6755399441055744.0;
+    /* 1 / ln 2 */
+    const double shifted = x * 1.4426950408889634 + magic, k = shifted - magic;
+    /* ln 2 in two parts (real64.h) */
+    const double r = (x - k * 6.93147180369123816490e-01) - k * 1.90821492927058770002e-10;
     double sum = r * (1.0 / 3628800) + 1.0 / 362880, power;
     sum = sum * r + 1.0 / 40320;
     sum = sum * r + 1.0 / 5040;
@@ -34,7 +38,10 @@ static inline double exp_of(double x)
     return sum * power;
 }
 
-static inline double within(double x, double lo, double hi) { return x < lo ? lo : x > hi ? hi : x; }
+static inline double within(double x, double lo, double hi)
+{
+    return x < lo ? lo : x > hi ? hi : x;
+}
 
 void kiln_linear_scales(uint64_t n, const float *logs, float *linear)
 {
@@ -61,9 +68,12 @@ uint64_t kiln_alphas(uint64_t n, const float *logits, float *alphas)
 void kiln_unit_quats(uint64_t n, const float *quats, float *unit)
 {
     for (uint64_t i = 0; i < n; i++) {
-        const double w = (double)quats[i], x = (double)quats[n + i], y = (double)quats[2 * n + i], z = (double)quats[3 * n + i];
+        const double w = (double)quats[i], x = (double)quats[n + i], y = (double)quats[2 * n + i],
+                     z = (double)quats[3 * n + i];
         const double squared = w * w + x * x + y * y + z * z, off = squared - 1.0;
-        const double by = off < 0x1p-16 && off > -0x1p-16 ? 1.0 : squared > 0 ? 1.0 / sqrt(squared) : 0.0;
+        const double by = off < 0x1p-16 && off > -0x1p-16 ? 1.0
+                          : squared > 0                   ? 1.0 / sqrt(squared)
+                                                          : 0.0;
         unit[i] = by == 0.0 ? 1.0f : (float)(w * by);
         unit[n + i] = (float)(x * by);
         unit[2 * n + i] = (float)(y * by);
@@ -107,7 +117,8 @@ void kiln_unit_quat(const float q[4], double unit[4])
         unit[c] = (double)q[c];
         largest = size > largest || size != size ? size : largest;
     }
-    for (int c = 0; c < 4; c++) sum += unit[c] * unit[c]; /* of floats, whose squares neither overflow nor vanish in double */
+    /* of floats, whose squares neither overflow nor vanish in double */
+    for (int c = 0; c < 4; c++) sum += unit[c] * unit[c];
     if (!(largest > 0 && sum < HUGE_VAL)) {
         unit[0] = 1, unit[1] = unit[2] = unit[3] = 0;
         return;

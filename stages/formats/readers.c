@@ -1,4 +1,5 @@
-/* readers -- the formats of readers.def: by name, by the content of a file, and as a list for people. */
+/* readers -- the formats of readers.def: by name, by the content of a file, and as a list for
+ * people. */
 #include "stages/formats/reader.h"
 
 #include "base/file.h"
@@ -28,13 +29,15 @@ const kiln_reader *kiln_reader_named(const char *name)
     return NULL;
 }
 
-uint64_t kiln_reader_ram(const kiln_reader *reader, const kiln_source_info *info, kiln_read_pass pass)
+uint64_t kiln_reader_ram(const kiln_reader *reader, const kiln_source_info *info,
+                         kiln_read_pass pass)
 {
     if (!reader) return 0;
     return reader->ram ? reader->ram(info, pass) : KILN_READER_RAM;
 }
 
-kiln_status kiln_reader_finish(const kiln_reader *reader, kiln_source *s, kiln_source_info *info, kiln_error *err)
+kiln_status kiln_reader_finish(const kiln_reader *reader, kiln_source *s, kiln_source_info *info,
+                               kiln_error *err)
 {
     return reader->finish ? reader->finish(s, info, err) : KILN_OK;
 }
@@ -52,7 +55,8 @@ void kiln_readers_list(void)
     kiln_foreign_list();
 }
 
-static kiln_status read_source_head(const char *path, unsigned char *head, size_t free_text, size_t *len, kiln_error *err)
+static kiln_status read_source_head(const char *path, unsigned char *head, size_t free_text,
+                                    size_t *len, kiln_error *err)
 {
     int fd;
     kiln_file_info info;
@@ -75,32 +79,39 @@ static const kiln_reader *guess_unmarked(const char *path, const unsigned char *
     return NULL;
 }
 
-static kiln_status refuse_unknown(const kiln_peek *p, const char *path, const unsigned char *head, size_t len, kiln_error *err)
+static kiln_status refuse_unknown(const kiln_peek *p, const char *path, const unsigned char *head,
+                                  size_t len, kiln_error *err)
 {
     const kiln_packing *inner = NULL;
     const char *packed = p->packing ? p->packing->name : NULL;
     if (packed) KILN_TRY(kiln_packing_find(p->path, &inner, err));
     if (inner)
-        return kiln_fail(err, KILN_E_INPUT, "'%s' is packed twice: it is %s data and holds %s data; unpack it once", path, packed,
-                         inner->name);
+        return kiln_fail(err, KILN_E_INPUT,
+                         "'%s' is packed twice: it is %s data and holds %s data; unpack it once",
+                         path, packed, inner->name);
     const kiln_reader *guess = p->packing ? NULL : guess_unmarked(p->path, head, len);
     if (guess)
         return kiln_fail(err, KILN_E_INPUT,
-                         "'%s' is no splat or point file that we know; if it is a .%s, which has no mark, it needs that suffix; "
+                         "'%s' is no splat or point file that we know; if it is a .%s, which has "
+                         "no mark, it needs that suffix; "
                          "--list-formats names the formats",
                          path, guess->suffixes);
     if (len == 0) return kiln_fail(err, KILN_E_INPUT, "'%s' is empty", path);
-    return kiln_fail(err, KILN_E_INPUT, "'%s' is %s%sno splat or point file that we know; --list-formats names the formats", path,
-                     packed ? packed : "", packed ? " data and holds " : "");
+    return kiln_fail(
+        err, KILN_E_INPUT,
+        "'%s' is %s%sno splat or point file that we know; --list-formats names the formats", path,
+        packed ? packed : "", packed ? " data and holds " : "");
 }
 
 /* The reader that is surest; NULL: none is. */
-static const kiln_reader *probe_readers(const kiln_peek *p, const char *name, const unsigned char *head, size_t len, int *best)
+static const kiln_reader *probe_readers(const kiln_peek *p, const char *name,
+                                        const unsigned char *head, size_t len, int *best)
 {
     const kiln_reader *found = NULL;
     *best = 0;
     for (const kiln_reader *const *r = kiln_readers; *r; r++) {
-        int score = p->packing && (*r)->packed == KILN_PACKED_NEVER ? 0 : (*r)->probe(head, len, name);
+        int score =
+            p->packing && (*r)->packed == KILN_PACKED_NEVER ? 0 : (*r)->probe(head, len, name);
         if (score > *best) {
             *best = score;
             found = *r;
@@ -109,7 +120,8 @@ static const kiln_reader *probe_readers(const kiln_peek *p, const char *name, co
     return found;
 }
 
-static kiln_status find_source_reader(const kiln_peek *p, const char *name, const kiln_reader **out, kiln_error *err)
+static kiln_status find_source_reader(const kiln_peek *p, const char *name, const kiln_reader **out,
+                                      kiln_error *err)
 {
     unsigned char head[KILN_PROBE_BYTES];
     size_t len = 0;
@@ -140,9 +152,11 @@ int kiln_source_claim(const char *path)
     return foreign > score ? foreign : score;
 }
 
-/* Opens what is known of the file. A header that claims more than files may have here is refused like a file that cannot be
- * written: whether the rest of the stream is there shows only when it is unpacked. */
-static kiln_status open_peek(const kiln_peek *peek, const kiln_source_at *at, const kiln_reader *reader, kiln_source **source,
+/* Opens what is known of the file. A header that claims more than files may have here is refused
+ * like a file that cannot be written: whether the rest of the stream is there shows only when it is
+ * unpacked. */
+static kiln_status open_peek(const kiln_peek *peek, const kiln_source_at *at,
+                             const kiln_reader *reader, kiln_source **source,
                              kiln_source_info *info, kiln_error *err)
 {
     kiln_error why = {0};
@@ -150,7 +164,8 @@ static kiln_status open_peek(const kiln_peek *peek, const kiln_source_at *at, co
     const kiln_status st = reader->open(at, source, info, &why);
     if (st == KILN_E_INPUT && peek->is_limited) {
         kiln_file_free_text(at->name, EFBIG, free_text, sizeof free_text);
-        return kiln_fail(err, KILN_E_IO, "cannot look into '%s' before it is unpacked: %s%s", at->name, why.msg, free_text);
+        return kiln_fail(err, KILN_E_IO, "cannot look into '%s' before it is unpacked: %s%s",
+                         at->name, why.msg, free_text);
     }
     if (st != KILN_OK && err) *err = why;
     return st;
@@ -168,8 +183,8 @@ static void end_glance(glance *g)
     kiln_peek_close(&g->peek);
 }
 
-static kiln_status begin_glance(glance *g, const char *path, const kiln_read_options *options, kiln_source_info *info,
-                                kiln_error *err)
+static kiln_status begin_glance(glance *g, const char *path, const kiln_read_options *options,
+                                kiln_source_info *info, kiln_error *err)
 {
     KILN_TRY(kiln_peek_open(path, &g->peek, err));
     const kiln_packing *packing = g->peek.packing;
@@ -179,13 +194,14 @@ static kiln_status begin_glance(glance *g, const char *path, const kiln_read_opt
                                .head_only = packing != NULL,
                                .options = options};
     KILN_TRY(find_source_reader(&g->peek, path, &g->reader, err));
-    if (!packing || g->reader->packed != KILN_PACKED_WHOLE) return open_peek(&g->peek, &at, g->reader, &g->source, info, err);
+    if (!packing || g->reader->packed != KILN_PACKED_WHOLE)
+        return open_peek(&g->peek, &at, g->reader, &g->source, info, err);
     info->kind = KILN_SCENE_SPLATS;
     return KILN_OK;
 }
 
-kiln_status kiln_source_look(const char *path, const kiln_read_options *options, const kiln_reader **out, kiln_source_info *info,
-                             kiln_error *err)
+kiln_status kiln_source_look(const char *path, const kiln_read_options *options,
+                             const kiln_reader **out, kiln_source_info *info, kiln_error *err)
 {
     glance g = {.peek.fd = -1};
     memset(info, 0, sizeof *info);
@@ -195,8 +211,8 @@ kiln_status kiln_source_look(const char *path, const kiln_read_options *options,
     return st;
 }
 
-kiln_status kiln_source_members(const char *path, const kiln_read_options *options, kiln_member_fn *add, void *context,
-                                kiln_error *err)
+kiln_status kiln_source_members(const char *path, const kiln_read_options *options,
+                                kiln_member_fn *add, void *context, kiln_error *err)
 {
     kiln_status st = KILN_OK;
     kiln_source_info *info = NULL; /* too large for the stack */

@@ -1,10 +1,11 @@
-/* row_groups -- see the header. Rows are cut in two, again and again, until a group is left. A cut lies across an axis between two
- * groups, where the diagonals of both sides, each as often as it has rows, have the least sum: that is what rounding between bounds
- * moves the rows by, together. Rows far away from the others are so cut off in groups of their own, which halving would leave in a
- * wide one. Squared diagonals would be spent on those far rows (DESIGN.md).
+/* row_groups -- see the header. Rows are cut in two, again and again, until a group is left. A cut
+ * lies across an axis between two groups, where the diagonals of both sides, each as often as it
+ * has rows, have the least sum: that is what rounding between bounds moves the rows by, together.
+ * Rows far away from the others are so cut off in groups of their own, which halving would leave in
+ * a wide one. Squared diagonals would be spent on those far rows (DESIGN.md).
  *
- * The rows are sorted by each axis once. A cut keeps these orders in both parts, so the box of a part's beginning or end is found
- * by walking along. */
+ * The rows are sorted by each axis once. A cut keeps these orders in both parts, so the box of a
+ * part's beginning or end is found by walking along. */
 #include "stages/formats/row_groups.h"
 
 #include "base/memory.h"
@@ -69,8 +70,8 @@ static double box_cost(const cutter *k, const box *b, uint64_t n)
     return sqrt(sum) * (double)n;
 }
 
-/* The cut with the least cost of rows [first, first + n), n > KILN_ROW_GROUP, across one axis; of equal ones that nearest the
- * middle. */
+/* The cut with the least cost of rows [first, first + n), n > KILN_ROW_GROUP, across one axis; of
+ * equal ones that nearest the middle. */
 static void try_axis(const cutter *k, int axis, uint64_t first, uint64_t n, cut *best)
 {
     const uint32_t *rows = k->sorted[axis] + first;
@@ -111,7 +112,8 @@ static void partition_rows(const cutter *k, uint64_t first, uint64_t n, const cu
     }
 }
 
-/* The larger part is cut on in place, so that this calls itself at most as often as rows can be halved. */
+/* The larger part is cut on in place, so that this calls itself at most as often as rows can be
+ * halved. */
 static void cut_up(const cutter *k, uint64_t first, uint64_t n)
 {
     while (n > KILN_ROW_GROUP) {
@@ -147,7 +149,8 @@ static kiln_status sort_axes(const cutter *k, uint64_t n, kiln_error *err)
     KILN_GO(KILN_ALLOC_UNSET(&keys, n, "keys of rows", err));
     KILN_GO(kiln_alloc_unset(&work, kiln_sort_bytes(n, 1), 1, "keys of rows", err));
     for (int axis = 0; axis < 3; axis++) {
-        for (uint64_t i = 0; i < n; i++) keys[i] = float_key(k->means[axis][i]), k->sorted[axis][i] = (uint32_t)i;
+        for (uint64_t i = 0; i < n; i++)
+            keys[i] = float_key(k->means[axis][i]), k->sorted[axis][i] = (uint32_t)i;
         kiln_sort_pairs(n, keys, k->sorted[axis], 1, work);
     }
 done:
@@ -156,7 +159,8 @@ done:
     return st;
 }
 
-kiln_status kiln_row_groups(const float *const means[3], uint64_t n, const double weights[3], uint32_t *order, kiln_error *err)
+kiln_status kiln_row_groups(const float *const means[3], uint64_t n, const double weights[3],
+                            uint32_t *order, kiln_error *err)
 {
     kiln_status st = KILN_OK;
     cutter k = {.sorted = {order, NULL, NULL}};

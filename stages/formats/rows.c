@@ -1,4 +1,5 @@
-/* rows -- see rows.h. Planes are read one after the other, so that no more than one of them is in work beside what is kept. */
+/* rows -- see rows.h. Planes are read one after the other, so that no more than one of them is in
+ * work beside what is kept. */
 #include "stages/formats/rows.h"
 
 #include "base/harmonics.h"
@@ -35,9 +36,13 @@ static const known_plane known[] = {
     {"weights", KILN_ROWS_WEIGHTS, 1, KILN_TYPE_F32, AT(weights), true},
 };
 enum { N_KNOWN = sizeof known / sizeof *known };
-_Static_assert(N_KNOWN == KILN_KEPT_ORDER - KILN_KEPT_PLANES, "a worker keeps an array for each plane");
+_Static_assert(N_KNOWN == KILN_KEPT_ORDER - KILN_KEPT_PLANES,
+               "a worker keeps an array for each plane");
 
-static void **array_of(kiln_export_rows *rows, const known_plane *k) { return (void **)(void *)((char *)rows + k->where); }
+static void **array_of(kiln_export_rows *rows, const known_plane *k)
+{
+    return (void **)(void *)((char *)rows + k->where);
+}
 
 static const known_plane *find_known(const char *name)
 {
@@ -46,7 +51,7 @@ static const known_plane *find_known(const char *name)
     return NULL;
 }
 
-/* ---- reading ---------------------------------------------------------------------------------------------------------------- */
+/* ---- reading --------------------------------------------------------------------------------- */
 
 /* Where the planes of a chunk are. */
 typedef struct {
@@ -63,10 +68,13 @@ static bool is_made(const kiln_export *e, const kiln_chunk *c)
 static kiln_status open_made(kiln_export_worker *x, kiln_error *err)
 {
     if (x->made < 0) x->made = open(x->e->made_path, O_RDONLY | O_CLOEXEC);
-    return x->made >= 0 ? KILN_OK : kiln_fail(err, KILN_E_IO, "cannot open the merged rows in scratch: %s", strerror(errno));
+    return x->made >= 0 ? KILN_OK
+                        : kiln_fail(err, KILN_E_IO, "cannot open the merged rows in scratch: %s",
+                                    strerror(errno));
 }
 
-static kiln_status open_bake(kiln_export_worker *x, const kiln_export_chunk *c, plane_home *out, kiln_error *err)
+static kiln_status open_bake(kiln_export_worker *x, const kiln_export_chunk *c, plane_home *out,
+                             kiln_error *err)
 {
     const uint32_t bake = c->bake;
     *out = (plane_home){.x = x};
@@ -77,12 +85,14 @@ static kiln_status open_bake(kiln_export_worker *x, const kiln_export_chunk *c, 
     if (x->planes) return KILN_OK;
     if (bake == 0) return kiln_worker_manifest(x->w, &out->m, err);
     if (!x->others[bake])
-        KILN_TRY(kiln_manifest_open(x->e->bakes[bake].path, KILN_OPEN_READ, "export", true, &x->others[bake], err));
+        KILN_TRY(kiln_manifest_open(x->e->bakes[bake].path, KILN_OPEN_READ, "export", true,
+                                    &x->others[bake], err));
     out->m = x->others[bake];
     return KILN_OK;
 }
 
-static kiln_status read_made_plane(const plane_home *h, const char *name, void *dst, size_t bytes, kiln_error *err)
+static kiln_status read_made_plane(const plane_home *h, const char *name, void *dst, size_t bytes,
+                                   kiln_error *err)
 {
     const kiln_made_chunks *made = &h->x->e->made;
     uint64_t at = made->at[h->made - made->chunks];
@@ -91,27 +101,32 @@ static kiln_status read_made_plane(const plane_home *h, const char *name, void *
     return kiln_file_read_at(h->x->made, "scratch", at, dst, bytes, err);
 }
 
-static kiln_status read_plane_of(const plane_home *h, const kiln_chunk *chunk, const char *name, void *dst, size_t bytes,
-                                 kiln_error *err)
+static kiln_status read_plane_of(const plane_home *h, const kiln_chunk *chunk, const char *name,
+                                 void *dst, size_t bytes, kiln_error *err)
 {
     if (h->m) return kiln_plane_read(h->m, chunk, name, dst, bytes, err);
     if (h->made) return read_made_plane(h, name, dst, bytes, err);
     return h->x->planes->plane(h->x->planes_own, chunk, name, dst, bytes, err);
 }
 
-static kiln_status check_plane(const kiln_chunk *chunk, const char *name, uint64_t components, kiln_type type, kiln_error *err)
+static kiln_status check_plane(const kiln_chunk *chunk, const char *name, uint64_t components,
+                               kiln_type type, kiln_error *err)
 {
     const kiln_plane *plane = kiln_chunk_plane(chunk, name);
     if (!plane)
-        return kiln_fail(err, KILN_E_INPUT, "chunk '%s' has no plane '%s', which others of its layer have", chunk->name, name);
+        return kiln_fail(err, KILN_E_INPUT,
+                         "chunk '%s' has no plane '%s', which others of its layer have",
+                         chunk->name, name);
     if (plane->components != components || plane->type != type)
-        return kiln_fail(err, KILN_E_INPUT, "the plane '%s' of chunk '%s' has another shape than it must have", name, chunk->name);
+        return kiln_fail(err, KILN_E_INPUT,
+                         "the plane '%s' of chunk '%s' has another shape than it must have", name,
+                         chunk->name);
     return KILN_OK;
 }
 
 /* Into an array of the caller's own. */
-static kiln_status read_own_plane(const plane_home *h, const kiln_chunk *chunk, const char *name, uint64_t components,
-                                  kiln_type type, void **out, kiln_error *err)
+static kiln_status read_own_plane(const plane_home *h, const kiln_chunk *chunk, const char *name,
+                                  uint64_t components, kiln_type type, void **out, kiln_error *err)
 {
     const uint64_t bytes = chunk->count * components * kiln_type_size(type);
     KILN_TRY(check_plane(chunk, name, components, type, err));
@@ -119,10 +134,11 @@ static kiln_status read_own_plane(const plane_home *h, const kiln_chunk *chunk, 
     return read_plane_of(h, chunk, name, *out, bytes, err);
 }
 
-/* Into the kept array. The layer's own degree may be above or, with several bakes, below the one that is written. Coefficients of
- * higher degrees follow those of lower ones, so they are cut off the end, or 0. */
-static kiln_status read_known(kiln_export_worker *x, const plane_home *h, const known_plane *k, kiln_export_rows *rows,
-                              kiln_error *err)
+/* Into the kept array. The layer's own degree may be above or, with several bakes, below the one
+ * that is written. Coefficients of higher degrees follow those of lower ones, so they are cut off
+ * the end, or 0. */
+static kiln_status read_known(kiln_export_worker *x, const plane_home *h, const known_plane *k,
+                              kiln_export_rows *rows, kiln_error *err)
 {
     const kiln_chunk *chunk = rows->chunk->chunk;
     const uint32_t degree = x->e->bakes[rows->chunk->bake].layer->sh_degree;
@@ -132,8 +148,9 @@ static kiln_status read_known(kiln_export_worker *x, const plane_home *h, const 
     void **array = array_of(rows, k);
     if (wanted == 0 || (k->optional && !kiln_chunk_plane(chunk, k->name))) return KILN_OK;
     if (components) KILN_TRY(check_plane(chunk, k->name, components, k->type, err));
-    KILN_TRY(kiln_export_keep(x, KILN_KEPT_PLANES + (unsigned)(k - known), wanted > components ? wanted * row : bytes,
-                              "planes of a chunk", array, err));
+    KILN_TRY(kiln_export_keep(x, KILN_KEPT_PLANES + (unsigned)(k - known),
+                              wanted > components ? wanted * row : bytes, "planes of a chunk",
+                              array, err));
     if (components) KILN_TRY(read_plane_of(h, chunk, k->name, *array, bytes, err));
     if (wanted > components) memset((char *)*array + bytes, 0, wanted * row - bytes);
     return KILN_OK;
@@ -155,7 +172,8 @@ static kiln_status read_extras(const plane_home *h, kiln_export_rows *rows, kiln
     return KILN_OK;
 }
 
-/* Ranges of positions, and with them the codes of several formats, come from the boxes, which no digest covers. */
+/* Ranges of positions, and with them the codes of several formats, come from the boxes, which no
+ * digest covers. */
 static kiln_status check_box(const kiln_export_rows *rows, kiln_error *err)
 {
     const kiln_chunk *chunk = rows->chunk->chunk;
@@ -167,13 +185,15 @@ static kiln_status check_box(const kiln_export_rows *rows, kiln_error *err)
             high = v[i] > high ? v[i] : high;
         }
         if (low == chunk->box_min[axis] && high == chunk->box_max[axis]) continue;
-        return kiln_fail(err, KILN_E_INPUT, "the box of chunk '%s' says %g..%g along %c, its means span %g..%g", chunk->name,
-                         (double)chunk->box_min[axis], (double)chunk->box_max[axis], "xyz"[axis], (double)low, (double)high);
+        return kiln_fail(err, KILN_E_INPUT,
+                         "the box of chunk '%s' says %g..%g along %c, its means span %g..%g",
+                         chunk->name, (double)chunk->box_min[axis], (double)chunk->box_max[axis],
+                         "xyz"[axis], (double)low, (double)high);
     }
     return KILN_OK;
 }
 
-/* ---- selection --------------------------------------------------------------------------------------------------------------- */
+/* ---- selection ------------------------------------------------------------------------------- */
 
 /* The planes of the filters: those that were read, else copies for the time of this. */
 typedef struct {
@@ -182,13 +202,15 @@ typedef struct {
     void *own[KILN_FILTERS_MAX];
 } look;
 
-static kiln_status read_filtered(const plane_home *h, const kiln_export_rows *rows, look *l, kiln_error *err)
+static kiln_status read_filtered(const plane_home *h, const kiln_export_rows *rows, look *l,
+                                 kiln_error *err)
 {
     const kiln_chunk *chunk = rows->chunk->chunk;
     for (uint32_t k = 0; k < l->filters.n_planes; k++) {
         const char *name = l->filters.planes[k].name;
         const kiln_plane *p = kiln_chunk_plane(chunk, name);
-        l->planes[k] = strcmp(name, "shN") ? kiln_export_rows_plane(rows, name) : NULL; /* that one is cut */
+        /* that one is cut */
+        l->planes[k] = strcmp(name, "shN") ? kiln_export_rows_plane(rows, name) : NULL;
         if (l->planes[k] || !p) continue;
         KILN_TRY(read_own_plane(h, chunk, name, p->components, p->type, &l->own[k], err));
         l->planes[k] = l->own[k];
@@ -196,19 +218,23 @@ static kiln_status read_filtered(const plane_home *h, const kiln_export_rows *ro
     return KILN_OK;
 }
 
-static void compact_export_rows(const kiln_export *e, kiln_export_rows *rows, uint64_t count, const uint8_t *keep, uint64_t kept)
+static void compact_export_rows(const kiln_export *e, kiln_export_rows *rows, uint64_t count,
+                                const uint8_t *keep, uint64_t kept)
 {
     for (size_t i = 0; i < N_KNOWN; i++) {
-        const uint32_t components = known[i].components ? known[i].components : kiln_sh_components(e->sh_degree);
+        const uint32_t components =
+            known[i].components ? known[i].components : kiln_sh_components(e->sh_degree);
         void *array = *array_of(rows, &known[i]);
         if (array) kiln_filters_compact(array, known[i].type, components, count, keep, kept);
     }
     for (uint32_t i = 0; i < rows->n_extras; i++)
-        kiln_filters_compact(rows->extras[i].data, rows->extras[i].type, rows->extras[i].components, count, keep, kept);
+        kiln_filters_compact(rows->extras[i].data, rows->extras[i].type, rows->extras[i].components,
+                             count, keep, kept);
     rows->n = kept;
 }
 
-static kiln_status select_rows(const kiln_export *e, const plane_home *h, kiln_export_rows *rows, kiln_error *err)
+static kiln_status select_rows(const kiln_export *e, const plane_home *h, kiln_export_rows *rows,
+                               kiln_error *err)
 {
     const kiln_export_bake *bake = &e->bakes[rows->chunk->bake];
     const kiln_chunk *chunk = rows->chunk->chunk;
@@ -216,15 +242,17 @@ static kiln_status select_rows(const kiln_export *e, const plane_home *h, kiln_e
     look *l = NULL;
     kiln_status st = KILN_OK;
     rows->n = chunk->count;
-    if (e->filters.n == 0 || rows->chunk->level > 0) return KILN_OK; /* what levels stand for was filtered */
+    /* what levels stand for was filtered */
+    if (e->filters.n == 0 || rows->chunk->level > 0) return KILN_OK;
     KILN_TRY(KILN_ALLOC(&l, 1, "filters", err));
     l->filters = e->filters;
     KILN_GO(kiln_filters_bind(&l->filters, chunk, bake->layer->sh_degree, err));
     if (kiln_filters_chunk(&l->filters, chunk, bake->scene.origin) == KILN_CHUNK_ALL) goto done;
     KILN_GO(KILN_ALLOC_UNSET(&keep, chunk->count, "the choice of rows", err));
     KILN_GO(read_filtered(h, rows, l, err));
-    compact_export_rows(e, rows, chunk->count, keep,
-                        kiln_filters_keep(&l->filters, chunk->count, bake->scene.origin, l->planes, keep));
+    compact_export_rows(
+        e, rows, chunk->count, keep,
+        kiln_filters_keep(&l->filters, chunk->count, bake->scene.origin, l->planes, keep));
 done:
     for (uint32_t k = 0; k < KILN_FILTERS_MAX; k++) free(l->own[k]);
     free(l);
@@ -232,12 +260,13 @@ done:
     return st;
 }
 
-/* ---- moves ------------------------------------------------------------------------------------------------------------------- */
+/* ---- moves ----------------------------------------------------------------------------------- */
 
 static float *normal_of(const kiln_export_rows *rows, const char *name)
 {
     for (uint32_t i = 0; i < rows->n_extras; i++)
-        if (strcmp(rows->extras[i].name, name) == 0 && rows->extras[i].type == KILN_TYPE_F32 && rows->extras[i].components == 1)
+        if (strcmp(rows->extras[i].name, name) == 0 && rows->extras[i].type == KILN_TYPE_F32 &&
+            rows->extras[i].components == 1)
             return rows->extras[i].data;
     return NULL;
 }
@@ -251,7 +280,9 @@ static kiln_status edit_rows(const kiln_export *e, kiln_export_rows *rows, kiln_
                                  .log_scales = rows->log_scales,
                                  .quats = rows->quats,
                                  .shN = rows->shN,
-                                 .normals = {normal_of(rows, "extra/nx"), normal_of(rows, "extra/ny"), normal_of(rows, "extra/nz")},
+                                 .normals = {normal_of(rows, "extra/nx"),
+                                             normal_of(rows, "extra/ny"),
+                                             normal_of(rows, "extra/nz")},
                                  .sh_degree = e->sh_degree};
     double *work = NULL;
     uint64_t bad = rows->n;
@@ -260,11 +291,14 @@ static kiln_status edit_rows(const kiln_export *e, kiln_export_rows *rows, kiln_
     kiln_edits_rows(&e->edits, from, e->base, &what, work, &bad);
     free(work);
     if (bad == rows->n) return KILN_OK;
-    return kiln_fail(err, KILN_E_INPUT, "chunk '%s': what --translate, --rotate and --scale make of a Gaussian is beyond float32",
-                     rows->chunk->chunk->name);
+    return kiln_fail(
+        err, KILN_E_INPUT,
+        "chunk '%s': what --translate, --rotate and --scale make of a Gaussian is beyond float32",
+        rows->chunk->chunk->name);
 }
 
-kiln_status kiln_export_rows_read(kiln_export_worker *x, uint64_t index, unsigned planes, kiln_export_rows *rows, kiln_error *err)
+kiln_status kiln_export_rows_read(kiln_export_worker *x, uint64_t index, unsigned planes,
+                                  kiln_export_rows *rows, kiln_error *err)
 {
     plane_home h;
     kiln_status st = KILN_OK;
@@ -290,7 +324,8 @@ unsigned kiln_export_plane_bit(const char *name)
 const void *kiln_export_rows_plane(const kiln_export_rows *rows, const char *name)
 {
     for (size_t i = 0; i < N_KNOWN; i++)
-        if (strcmp(known[i].name, name) == 0) return *(void *const *)((const void *)((const char *)rows + known[i].where));
+        if (strcmp(known[i].name, name) == 0)
+            return *(void *const *)((const void *)((const char *)rows + known[i].where));
     for (uint32_t i = 0; i < rows->n_extras; i++)
         if (strcmp(rows->extras[i].name, name) == 0) return rows->extras[i].data;
     return NULL;
@@ -304,7 +339,7 @@ void kiln_export_rows_release(kiln_export_rows *rows)
     *rows = (kiln_export_rows){0};
 }
 
-/* ---- memory ------------------------------------------------------------------------------------------------------------------ */
+/* ---- memory ---------------------------------------------------------------------------------- */
 
 /* At most: the planes of the filters, none of which may be there already. */
 static uint64_t select_ram(const kiln_export *e, uint64_t index, uint64_t *largest)
@@ -313,7 +348,8 @@ static uint64_t select_ram(const kiln_export *e, uint64_t index, uint64_t *large
     kiln_filters f = e->filters;
     if (f.n == 0 || e->chunks[index].level > 0) return 0;
     uint64_t all = chunk->count + sizeof(look);
-    if (kiln_filters_bind(&f, chunk, e->bakes[e->chunks[index].bake].layer->sh_degree, NULL) != KILN_OK)
+    if (kiln_filters_bind(&f, chunk, e->bakes[e->chunks[index].bake].layer->sh_degree, NULL) !=
+        KILN_OK)
         f.n_planes = 0; /* reading says what is wrong */
     for (uint32_t k = 0; k < f.n_planes; k++) {
         const kiln_plane *p = kiln_chunk_plane(chunk, f.planes[k].name);
@@ -335,7 +371,8 @@ uint64_t kiln_export_rows_ram(const kiln_export *e, uint64_t index, unsigned pla
         all += p->data.raw_bytes;
         if (p->data.raw_bytes > largest) largest = p->data.raw_bytes;
     }
-    if (planes & KILN_ROWS_SHN && e->n_bakes > 1) all += chunk->count * kiln_sh_components(e->sh_degree) * sizeof(float);
+    if (planes & KILN_ROWS_SHN && e->n_bakes > 1)
+        all += chunk->count * kiln_sh_components(e->sh_degree) * sizeof(float);
     if (e->edits.moves || e->n_bakes > 1) all += chunk->count * 3 * sizeof(double);
     all += select_ram(e, index, &largest);
     return all + kiln_read_ram(largest);

@@ -1,10 +1,13 @@
-/* spool -- makes a file of rows readable in any order, once an import, before anything else reads its rows.
+/* spool -- makes a file of rows readable in any order, once an import, before anything else reads
+ * its rows.
  *
- * Blocks of rows are read in any order by several workers, which a compressed stream, a picture and a text do not allow. So
+ * Blocks of rows are read in any order by several workers, which a compressed stream, a picture and
+ * a text do not allow. So
  *   1. a packed file (packing.h) is unpacked, as a stream in fixed memory;
  *   2. a reader that has a spool writes what it read once into a form of fixed places (reader.h).
- * Both go to scratch files without a name (kiln_scratch_unnamed), which are gone with the process; workers open them through the
- * parent. Most files need neither. Everything that is stored and said is about the file that the user has.
+ * Both go to scratch files without a name (kiln_scratch_unnamed), which are gone with the process;
+ * workers open them through the parent. Most files need neither. Everything that is stored and said
+ * is about the file that the user has.
  */
 #ifndef KILN_STAGES_FORMATS_SPOOL_H
 #define KILN_STAGES_FORMATS_SPOOL_H
@@ -31,25 +34,26 @@ typedef struct {
 } kiln_prepared;
 enum { KILN_PREPARED_NONE = -1 };
 
-/* Writes all of data to scratch at `offset`. path: the user's file. May be called from several threads. KILN_E_IO with what is free
- * and what to do. */
-kiln_status kiln_spool_write(int fd, const char *path, uint64_t offset, const void *data, uint64_t bytes,
-                             kiln_error *err) KILN_MUST_CHECK;
+/* Writes all of data to scratch at `offset`. path: the user's file. May be called from several
+ * threads. KILN_E_IO with what is free and what to do. */
+kiln_status kiln_spool_write(int fd, const char *path, uint64_t offset, const void *data,
+                             uint64_t bytes, kiln_error *err) KILN_MUST_CHECK;
 
 /* A file that is to be read. */
 typedef struct {
     const kiln_reader *reader;
     const char *path;
     const kiln_read_options *options;
-    uint64_t max_inflated; /* how many times its size it may unpack to, if its header does not say (kiln_unpack_whole) */
-    kiln_file_info file;   /* as it was hashed */
+    /* how many times its size it may unpack to, if its header does not say (kiln_unpack_whole) */
+    uint64_t max_inflated;
+    kiln_file_info file; /* as it was hashed */
 } kiln_source_wanted;
 
-/* Fills *out for a file, running the units that are needed. manifest: beside which scratch lies. Release also after a failure.
- * KILN_E_INPUT: what the reader's open and spool refuse, or a damaged stream. KILN_E_IO: no room for scratch. As
- * kiln_run_units. */
-kiln_status kiln_prepare(kiln_run *r, const char *manifest, const kiln_source_wanted *wanted, kiln_prepared *out,
-                         kiln_error *err) KILN_MUST_CHECK;
+/* Fills *out for a file, running the units that are needed. manifest: beside which scratch lies.
+ * Release also after a failure. KILN_E_INPUT: what the reader's open and spool refuse, or a damaged
+ * stream. KILN_E_IO: no room for scratch. As kiln_run_units. */
+kiln_status kiln_prepare(kiln_run *r, const char *manifest, const kiln_source_wanted *wanted,
+                         kiln_prepared *out, kiln_error *err) KILN_MUST_CHECK;
 void kiln_prepared_release(kiln_prepared *p);
 
 /* The units of kiln_prepare: payload, a kiln_spool_request; no output. */
@@ -62,6 +66,7 @@ typedef struct {
 } kiln_spool_request;
 #define KILN_UNPACK_UNIT "unpacking"
 #define KILN_SPOOL_UNIT "reading in order"
-kiln_status kiln_spool_unit(kiln_worker *w, const kiln_spool_request *q, kiln_error *err) KILN_MUST_CHECK;
+kiln_status kiln_spool_unit(kiln_worker *w, const kiln_spool_request *q,
+                            kiln_error *err) KILN_MUST_CHECK;
 
 #endif

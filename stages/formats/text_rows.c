@@ -1,8 +1,8 @@
 /* text_rows -- see text_rows.h.
  *
- * The text is read in windows, which are cut at ends of lines into a piece for each thread. Two passes over the pieces: the first
- * counts rows, so that the second knows the number of each piece's first row and where its records go. Counting takes a twentieth
- * of parsing. */
+ * The text is read in windows, which are cut at ends of lines into a piece for each thread. Two
+ * passes over the pieces: the first counts rows, so that the second knows the number of each
+ * piece's first row and where its records go. Counting takes a twentieth of parsing. */
 #include "stages/formats/text_rows.h"
 
 #include "base/memory.h"
@@ -36,7 +36,7 @@ typedef struct {
     piece *pieces;
 } spooler;
 
-/* ---- lines ---------------------------------------------------------------------------------------------------------------- */
+/* ---- lines ----------------------------------------------------------------------------------- */
 
 static bool is_row(const kiln_text_rows *t, const char *line, size_t size)
 {
@@ -66,9 +66,10 @@ static void count_text_rows(const spooler *s, piece *p)
     }
 }
 
-/* ---- records -------------------------------------------------------------------------------------------------------------- */
+/* ---- records --------------------------------------------------------------------------------- */
 
-static kiln_status write_records(const spooler *s, const piece *p, uint64_t record, uint64_t n, kiln_error *err)
+static kiln_status write_records(const spooler *s, const piece *p, uint64_t record, uint64_t n,
+                                 kiln_error *err)
 {
     const uint64_t size = s->t->record_bytes;
     return kiln_spool_write(s->out, s->t->path, record * size, p->records, n * size, err);
@@ -76,21 +77,24 @@ static kiln_status write_records(const spooler *s, const piece *p, uint64_t reco
 
 static kiln_status refuse_length(const spooler *s, const char *line, kiln_error *err)
 {
-    return kiln_fail(err, KILN_E_INPUT, "'%s', offset %llu: a line of more than %d bytes", s->t->path,
-                     (unsigned long long)(s->base + (uint64_t)(line - s->window)), KILN_LINE_MAX);
+    return kiln_fail(err, KILN_E_INPUT, "'%s', offset %llu: a line of more than %d bytes",
+                     s->t->path, (unsigned long long)(s->base + (uint64_t)(line - s->window)),
+                     KILN_LINE_MAX);
 }
 
 static kiln_status parse_rows(const spooler *s, piece *p, kiln_error *err)
 {
     const kiln_text_rows *t = s->t;
-    const uint64_t last = kiln_min_u64(UINT64_MAX - t->skip, t->n_rows) + t->skip, capacity = RECORDS_BYTES / t->record_bytes + 1;
+    const uint64_t last = kiln_min_u64(UINT64_MAX - t->skip, t->n_rows) + t->skip,
+                   capacity = RECORDS_BYTES / t->record_bytes + 1;
     uint64_t row = p->first, held = 0;
     size_t size;
     for (const char *at = p->begin; at < p->end && row < last;) {
         const char *line = next_line(&at, p->end, &size);
         if (size > KILN_LINE_MAX) return refuse_length(s, line, err);
         if (!is_row(t, line, size) || row++ < t->skip) continue;
-        KILN_TRY(t->parse(t->context, row - 1 - t->skip, line, size, p->records + held * t->record_bytes, err));
+        KILN_TRY(t->parse(t->context, row - 1 - t->skip, line, size,
+                          p->records + held * t->record_bytes, err));
         if (++held < capacity) continue;
         KILN_TRY(write_records(s, p, row - t->skip - held, held, err));
         held = 0;
@@ -98,7 +102,7 @@ static kiln_status parse_rows(const spooler *s, piece *p, kiln_error *err)
     return write_records(s, p, row - t->skip - held, held, err);
 }
 
-/* ---- windows -------------------------------------------------------------------------------------------------------------- */
+/* ---- windows --------------------------------------------------------------------------------- */
 
 /* Moves what is left behind `used` to the front and reads behind it. */
 static kiln_status fill_text_window(spooler *s, size_t used, kiln_error *err)
@@ -107,9 +111,11 @@ static kiln_status fill_text_window(spooler *s, size_t used, kiln_error *err)
     s->have -= used;
     s->base += used;
     while (s->have < s->capacity && !s->at_end) {
-        const ssize_t got = pread(s->t->fd, s->window + s->have, s->capacity - s->have, (off_t)(s->base + s->have));
+        const ssize_t got =
+            pread(s->t->fd, s->window + s->have, s->capacity - s->have, (off_t)(s->base + s->have));
         if (got < 0 && errno == EINTR) continue;
-        if (got < 0) return kiln_fail(err, KILN_E_IO, "cannot read '%s': %s", s->t->path, strerror(errno));
+        if (got < 0)
+            return kiln_fail(err, KILN_E_IO, "cannot read '%s': %s", s->t->path, strerror(errno));
         s->at_end = got == 0;
         s->have += (size_t)got;
     }
@@ -139,7 +145,8 @@ static void cut_text_pieces(spooler *s, size_t bytes)
 static kiln_status first_error(const spooler *s, kiln_error *err)
 {
     for (unsigned i = 0; i < s->n_pieces; i++)
-        if (s->pieces[i].err.status != KILN_OK) return kiln_fail(err, s->pieces[i].err.status, "%s", s->pieces[i].err.msg);
+        if (s->pieces[i].err.status != KILN_OK)
+            return kiln_fail(err, s->pieces[i].err.status, "%s", s->pieces[i].err.msg);
     return KILN_OK;
 }
 
@@ -184,13 +191,19 @@ static kiln_status begin_spooler(spooler *s, kiln_error *err)
     KILN_TRY(kiln_alloc_unset((void **)&s->window, s->capacity, 1, "text", err));
     KILN_TRY(KILN_ALLOC(&s->pieces, s->n_pieces, "text", err));
     for (unsigned i = 0; i < s->n_pieces && s->t->parse; i++)
-        KILN_TRY(kiln_alloc_unset((void **)&s->pieces[i].records, RECORDS_BYTES + s->t->record_bytes, 1, "rows of a text", err));
+        KILN_TRY(kiln_alloc_unset((void **)&s->pieces[i].records,
+                                  RECORDS_BYTES + s->t->record_bytes, 1, "rows of a text", err));
     return KILN_OK;
 }
 
-static kiln_status spool_text(const kiln_text_rows *t, int out, unsigned threads, uint64_t *found, kiln_error *err)
+static kiln_status spool_text(const kiln_text_rows *t, int out, unsigned threads, uint64_t *found,
+                              kiln_error *err)
 {
-    spooler s = {.t = t, .out = out, .n_pieces = threads < 1 ? 1 : threads > THREADS_MAX ? THREADS_MAX : threads};
+    spooler s = {.t = t,
+                 .out = out,
+                 .n_pieces = threads < 1             ? 1
+                             : threads > THREADS_MAX ? THREADS_MAX
+                                                     : threads};
     kiln_status st = begin_spooler(&s, err);
     if (st == KILN_OK) st = spool_windows(&s, found, err);
     for (unsigned i = 0; i < s.n_pieces && s.pieces; i++) free(s.pieces[i].records);
@@ -199,7 +212,8 @@ static kiln_status spool_text(const kiln_text_rows *t, int out, unsigned threads
     return st;
 }
 
-kiln_status kiln_text_rows_spool(const kiln_text_rows *t, int out, unsigned threads, uint64_t *found, kiln_error *err)
+kiln_status kiln_text_rows_spool(const kiln_text_rows *t, int out, unsigned threads,
+                                 uint64_t *found, kiln_error *err)
 {
     return spool_text(t, out, threads, found, err);
 }

@@ -1,4 +1,5 @@
-/* text_sink -- where a long text goes piece by piece, so that it is never in memory as a whole; and files that are such places. */
+/* text_sink -- where a long text goes piece by piece, so that it is never in memory as a whole; and
+ * files that are such places. */
 #ifndef KILN_STAGES_FORMATS_TEXT_SINK_H
 #define KILN_STAGES_FORMATS_TEXT_SINK_H
 
@@ -9,7 +10,8 @@
 #include <stdint.h>
 
 /* Takes the next piece of the text. */
-typedef kiln_status kiln_text_sink_fn(void *context, const char *text, size_t bytes, kiln_error *err);
+typedef kiln_status kiln_text_sink_fn(void *context, const char *text, size_t bytes,
+                                      kiln_error *err);
 
 /* Counts the bytes: context is a uint64_t. */
 kiln_text_sink_fn kiln_text_count;

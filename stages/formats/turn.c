@@ -1,4 +1,5 @@
-/* turn -- see turn.h. A component of the basis is a polynomial of x, y, z; each is even or odd in each of them. */
+/* turn -- see turn.h. A component of the basis is a polynomial of x, y, z; each is even or odd in
+ * each of them. */
 #include "stages/formats/turn.h"
 
 #include "base/harmonics.h"
@@ -30,9 +31,11 @@ void kiln_rows_turn(kiln_rows *rows, uint32_t sh_degree, const int sign[3])
     int quat[4], sh[24];
     kiln_turn_signs(sign, quat, sh);
     for (uint32_t c = 0; c < 3; c++)
-        for (uint64_t i = 0; i < n && sign[c] < 0; i++) rows->means[c * n + i] = -rows->means[c * n + i];
+        for (uint64_t i = 0; i < n && sign[c] < 0; i++)
+            rows->means[c * n + i] = -rows->means[c * n + i];
     for (uint32_t c = 0; c < 4; c++)
-        for (uint64_t i = 0; i < n && quat[c] < 0; i++) rows->quats[c * n + i] = -rows->quats[c * n + i];
+        for (uint64_t i = 0; i < n && quat[c] < 0; i++)
+            rows->quats[c * n + i] = -rows->quats[c * n + i];
     for (uint32_t k = 0; k < m; k++) {
         if (sh[k] > 0) continue;
         float *v = rows->shN + (uint64_t)3 * k * n;

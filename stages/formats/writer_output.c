@@ -1,4 +1,5 @@
-/* writer_output -- what writers call (writer.h): sentences, the temporary file, scratch, results. */
+/* writer_output -- what writers call (writer.h): sentences, the temporary file, scratch,
+ * results. */
 #include "stages/formats/writer.h"
 
 #include "base/file.h"
@@ -11,7 +12,7 @@
 #include <stdlib.h>
 #include <unistd.h>
 
-/* ---- the parent -------------------------------------------------------------------------------------------------------------- */
+/* ---- the parent ------------------------------------------------------------------------------ */
 
 static kiln_status add_sentence(kiln_buffer *to, const char *fmt, va_list args, kiln_error *err)
 {
@@ -38,17 +39,20 @@ kiln_status kiln_export_remark(kiln_export_parent *p, kiln_error *err, const cha
     return st;
 }
 
-kiln_status kiln_export_put(kiln_export_parent *p, const void *data, size_t bytes, uint64_t offset, kiln_error *err)
+kiln_status kiln_export_put(kiln_export_parent *p, const void *data, size_t bytes, uint64_t offset,
+                            kiln_error *err)
 {
     return kiln_file_write_at(p->fd, p->e->temporary, offset, data, bytes, err);
 }
 
-/* Takes the room on the disk at once, so that a full one is known before anything is computed, and the file lies in one piece
- * although several workers write it. Where the file system cannot, the writes will tell. */
+/* Takes the room on the disk at once, so that a full one is known before anything is computed, and
+ * the file lies in one piece although several workers write it. Where the file system cannot, the
+ * writes will tell. */
 kiln_status kiln_export_resize(kiln_export_parent *p, uint64_t bytes, kiln_error *err)
 {
     int rc;
-    if (ftruncate(p->fd, (off_t)bytes) != 0) return kiln_file_write_failed(p->e->temporary, errno, err);
+    if (ftruncate(p->fd, (off_t)bytes) != 0)
+        return kiln_file_write_failed(p->e->temporary, errno, err);
     if (bytes == 0) return KILN_OK;
     do rc = fallocate(p->fd, 0, 0, (off_t)bytes);
     while (rc != 0 && errno == EINTR);
@@ -62,9 +66,10 @@ uint64_t kiln_export_one_unit(const kiln_export *e)
     return 1;
 }
 
-/* ---- a worker ---------------------------------------------------------------------------------------------------------------- */
+/* ---- a worker -------------------------------------------------------------------------------- */
 
-kiln_status kiln_export_keep(kiln_export_worker *x, unsigned which, uint64_t bytes, const char *what, void **out, kiln_error *err)
+kiln_status kiln_export_keep(kiln_export_worker *x, unsigned which, uint64_t bytes,
+                             const char *what, void **out, kiln_error *err)
 {
     kiln_kept *k = &x->kept[which];
     if (!k->data || k->bytes < bytes) {
@@ -78,11 +83,14 @@ kiln_status kiln_export_keep(kiln_export_worker *x, unsigned which, uint64_t byt
 }
 
 /* Large pieces go to the disk at once, so that the sync at the end has little left to do. */
-kiln_status kiln_export_write(kiln_export_worker *x, const void *data, size_t bytes, uint64_t offset, kiln_error *err)
+kiln_status kiln_export_write(kiln_export_worker *x, const void *data, size_t bytes,
+                              uint64_t offset, kiln_error *err)
 {
     enum { LARGE = 1 << 20 };
     KILN_TRY(kiln_file_write_at(x->fd, x->e->temporary, offset, data, bytes, err));
-    if (bytes >= LARGE) (void)sync_file_range(x->fd, (off_t)offset, (off_t)bytes, SYNC_FILE_RANGE_WRITE); /* a hint */
+    /* a hint */
+    if (bytes >= LARGE)
+        (void)sync_file_range(x->fd, (off_t)offset, (off_t)bytes, SYNC_FILE_RANGE_WRITE);
     return KILN_OK;
 }
 
@@ -102,7 +110,8 @@ static stripe stripe_at(const kiln_export_worker *x, uint64_t offset, size_t byt
                     .bytes = bytes < left ? bytes : left};
 }
 
-kiln_status kiln_export_scratch_write(kiln_export_worker *x, const void *data, size_t bytes, uint64_t offset, kiln_error *err)
+kiln_status kiln_export_scratch_write(kiln_export_worker *x, const void *data, size_t bytes,
+                                      uint64_t offset, kiln_error *err)
 {
     const char *from = data;
     for (size_t done = 0; done < bytes;) {
@@ -114,7 +123,8 @@ kiln_status kiln_export_scratch_write(kiln_export_worker *x, const void *data, s
     return KILN_OK;
 }
 
-kiln_status kiln_export_scratch_read(kiln_export_worker *x, void *data, size_t bytes, uint64_t offset, kiln_error *err)
+kiln_status kiln_export_scratch_read(kiln_export_worker *x, void *data, size_t bytes,
+                                     uint64_t offset, kiln_error *err)
 {
     char *to = data;
     for (size_t done = 0; done < bytes;) {
@@ -125,16 +135,20 @@ kiln_status kiln_export_scratch_read(kiln_export_worker *x, void *data, size_t b
     return KILN_OK;
 }
 
-kiln_status kiln_export_result(kiln_export_worker *x, const void *data, size_t bytes, kiln_error *err)
+kiln_status kiln_export_result(kiln_export_worker *x, const void *data, size_t bytes,
+                               kiln_error *err)
 {
     return kiln_worker_put(x->w, "result", data, bytes, 1, err);
 }
 
-kiln_status kiln_export_scratch_result(kiln_export_worker *x, const char *what, const kiln_buffer *encoded, uint64_t bytes_max,
+kiln_status kiln_export_scratch_result(kiln_export_worker *x, const char *what,
+                                       const kiln_buffer *encoded, uint64_t bytes_max,
                                        uint64_t offset, kiln_error *err)
 {
     const uint64_t bytes = encoded->size;
-    if (bytes > bytes_max) return kiln_fail(err, KILN_E_BUG, "%s of %zu bytes, more than is left for it", what, encoded->size);
+    if (bytes > bytes_max)
+        return kiln_fail(err, KILN_E_BUG, "%s of %zu bytes, more than is left for it", what,
+                         encoded->size);
     KILN_TRY(kiln_export_scratch_write(x, encoded->data, encoded->size, offset, err));
     return kiln_export_result(x, &bytes, sizeof bytes, err);
 }

@@ -12,7 +12,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-/* ---- size ------------------------------------------------------------------------------------------------------------- */
+/* ---- size ------------------------------------------------------------------------------------ */
 uint32_t kiln_camera_scaled(uint32_t pixels, double scale)
 {
     const double size = floor((double)pixels * scale + 0.5);
@@ -53,7 +53,8 @@ void kiln_camera_resize(kiln_camera *c, uint32_t width, uint32_t height)
 
 void kiln_camera_fit(kiln_camera *c, uint32_t width, uint32_t height)
 {
-    const double x = (double)width / c->width, y = (double)height / c->height, scale = x < y ? x : y;
+    const double x = (double)width / c->width, y = (double)height / c->height,
+                 scale = x < y ? x : y;
     c->fx *= scale;
     c->fy *= scale;
     c->cx = (c->cx - c->width / 2.0) * scale + width / 2.0;
@@ -66,27 +67,32 @@ void kiln_camera_fit(kiln_camera *c, uint32_t width, uint32_t height)
 void kiln_camera_for_level(kiln_camera *c, uint32_t level)
 {
     const double scale = ldexp(level % 2 ? sqrt(0.5) : 1.0, -(int)(level / 2));
-    kiln_camera_resize(c, kiln_camera_scaled(c->width, scale), kiln_camera_scaled(c->height, scale));
+    kiln_camera_resize(c, kiln_camera_scaled(c->width, scale),
+                       kiln_camera_scaled(c->height, scale));
 }
 
-/* ---- orbit ------------------------------------------------------------------------------------------------------------- */
-_Static_assert(offsetof(kiln_camera, t) == offsetof(kiln_camera, r) + 9 * sizeof(double), "t stands behind r");
+/* ---- orbit ----------------------------------------------------------------------------------- */
+_Static_assert(offsetof(kiln_camera, t) == offsetof(kiln_camera, r) + 9 * sizeof(double),
+               "t stands behind r");
 
 static const double *pose_at(kiln_poses p, uint32_t i)
 {
     return (const double *)(const void *)((const char *)p.first + i * p.stride);
 }
 
-/* Cameras are held level: their x axes are horizontal, whatever they look at. Up is the direction in which these axes have least
- * extent. False: they do not turn enough to say it, as where all cameras look the same way. mean: of the cameras' own. */
+/* Cameras are held level: their x axes are horizontal, whatever they look at. Up is the direction
+ * in which these axes have least extent. False: they do not turn enough to say it, as where all
+ * cameras look the same way. mean: of the cameras' own. */
 static bool up_of_level(kiln_poses poses, const double mean[3], double up[3])
 {
-    const double turned_enough = 0.03, much_less = 0.25; /* axes that spread by 10 degrees to each side have 0.03 */
+    /* axes that spread by 10 degrees to each side have 0.03 */
+    const double turned_enough = 0.03, much_less = 0.25;
     double covar[6] = {0}, values[3], axes[9];
     int least = 0;
     for (uint32_t i = 0; i < poses.n; i++) {
         const double *x = pose_at(poses, i);
-        const double products[6] = {x[0] * x[0], x[0] * x[1], x[0] * x[2], x[1] * x[1], x[1] * x[2], x[2] * x[2]};
+        const double products[6] = {x[0] * x[0], x[0] * x[1], x[0] * x[2],
+                                    x[1] * x[1], x[1] * x[2], x[2] * x[2]};
         for (int k = 0; k < 6; k++) covar[k] += products[k] / poses.n;
     }
     kiln_covar_axes(covar, values, axes);
@@ -94,7 +100,8 @@ static bool up_of_level(kiln_poses poses, const double mean[3], double up[3])
         if (values[i] < values[least]) least = i;
     const double a = values[(least + 1) % 3], b = values[(least + 2) % 3], next = a < b ? a : b;
     for (int k = 0; k < 3; k++) up[k] = axes[3 * k + least];
-    if (!(next > turned_enough) || !(values[least] < much_less * next) || !kiln_vec3_normalise(up)) return false;
+    if (!(next > turned_enough) || !(values[least] < much_less * next) || !kiln_vec3_normalise(up))
+        return false;
     const double side = kiln_vec3_dot(up, mean);
     for (int k = 0; k < 3 && side < 0; k++) up[k] = -up[k];
     return true;
@@ -113,19 +120,23 @@ void kiln_camera_path_up(const char *up_axis, kiln_poses poses, double up[3])
     if (!up_of_level(poses, mean, up)) memcpy(up, mean, sizeof mean);
 }
 
-/* Solves the symmetric 3 x 3 system by Cramer's rule. False where it has no solution or hardly one. size: of its entries. */
+/* Solves the symmetric 3 x 3 system by Cramer's rule. False where it has no solution or hardly one.
+ * size: of its entries. */
 static bool solve(const double a[9], const double b[3], double size, double x[3])
 {
     double across[3][3];
-    for (int i = 0; i < 3; i++) kiln_vec3_cross(a + 3 * ((i + 1) % 3), a + 3 * ((i + 2) % 3), across[i]);
+    for (int i = 0; i < 3; i++)
+        kiln_vec3_cross(a + 3 * ((i + 1) % 3), a + 3 * ((i + 2) % 3), across[i]);
     const double determinant = kiln_vec3_dot(a, across[0]);
     if (!(fabs(determinant) > 1e-6 * size * size * size)) return false;
-    for (int i = 0; i < 3; i++) x[i] = (across[0][i] * b[0] + across[1][i] * b[1] + across[2][i] * b[2]) / determinant;
+    for (int i = 0; i < 3; i++)
+        x[i] = (across[0][i] * b[0] + across[1][i] * b[1] + across[2][i] * b[2]) / determinant;
     return true;
 }
 
-/* A point x is |(I - d d^T) (x - p)| from the axis through p in the direction d; the sum of squares is least where
- * sum (I - d d^T) x = sum (I - d d^T) p. Places are taken relative to the first camera's, whose coordinates may be large. */
+/* A point x is |(I - d d^T) (x - p)| from the axis through p in the direction d; the sum of squares
+ * is least where sum (I - d d^T) x = sum (I - d d^T) p. Places are taken relative to the first
+ * camera's, whose coordinates may be large. */
 bool kiln_camera_path_focus(kiln_poses poses, double point[3])
 {
     double a[9] = {0}, b[3] = {0}, first[3] = {0}, x[3];
@@ -152,7 +163,8 @@ bool kiln_camera_path_focus(kiln_poses poses, double point[3])
         for (int i = 0; i < 3; i++) p[i] = point[i] - p[i];
         in_front += kiln_vec3_dot(r + 6, p) > 0;
     }
-    return 2 * (uint64_t)in_front > n && isfinite(point[0]) && isfinite(point[1]) && isfinite(point[2]);
+    return 2 * (uint64_t)in_front > n && isfinite(point[0]) && isfinite(point[1]) &&
+           isfinite(point[2]);
 }
 
 static int by_size(const void *a, const void *b)
@@ -167,7 +179,8 @@ static double median(double *values, uint32_t n)
     return n % 2 ? values[n / 2] : (values[n / 2 - 1] + values[n / 2]) / 2;
 }
 
-kiln_status kiln_camera_path_around(const kiln_camera *cameras, uint32_t n, kiln_orbit_shape *shape, bool *found, kiln_error *err)
+kiln_status kiln_camera_path_around(const kiln_camera *cameras, uint32_t n, kiln_orbit_shape *shape,
+                                    bool *found, kiln_error *err)
 {
     double *values, *heights, side[3] = {0};
     *found = false;
@@ -193,18 +206,22 @@ kiln_status kiln_camera_path_around(const kiln_camera *cameras, uint32_t n, kiln
     return KILN_OK;
 }
 
-#define COS_ELEVATION 0.93969262078590838 /* 20 degrees above the middle, as import's cameras of a scene without any */
+/* 20 degrees above the middle, as import's cameras of a scene without any */
+#define COS_ELEVATION 0.93969262078590838
 #define SIN_ELEVATION 0.34202014332566873
 
 void kiln_camera_path_contain(const kiln_camera *lens, double sphere, kiln_orbit_shape *shape)
 {
-    const double x = lens->width / (2 * lens->fx), y = lens->height / (2 * lens->fy), tangent = x < y ? x : y;
-    const double far_away = sphere * sqrt(1 + tangent * tangent) / tangent; /* the sphere touches the edge: sphere / sine */
+    const double x = lens->width / (2 * lens->fx), y = lens->height / (2 * lens->fy),
+                 tangent = x < y ? x : y;
+    /* the sphere touches the edge: sphere / sine */
+    const double far_away = sphere * sqrt(1 + tangent * tangent) / tangent;
     shape->radius = COS_ELEVATION * far_away;
     shape->height = SIN_ELEVATION * far_away;
 }
 
-/* Two directions that span the plane of the circle: e0 to the start, e1 a quarter turn behind it. */
+/* Two directions that span the plane of the circle: e0 to the start, e1 a quarter turn behind
+ * it. */
 static void plane_of(const kiln_orbit_shape *s, double e0[3], double e1[3])
 {
     const double along = kiln_vec3_dot(s->start, s->up);
@@ -220,9 +237,11 @@ static void plane_of(const kiln_orbit_shape *s, double e0[3], double e1[3])
     kiln_vec3_cross(s->up, e0, e1);
 }
 
-void kiln_camera_path_orbit(const kiln_orbit_shape *shape, const kiln_camera *lens, uint32_t i, uint32_t n, kiln_camera *out)
+void kiln_camera_path_orbit(const kiln_orbit_shape *shape, const kiln_camera *lens, uint32_t i,
+                            uint32_t n, kiln_camera *out)
 {
-    double e0[3], e1[3], eye[3], sine, cosine, *right = out->r, *down = out->r + 3, *forward = out->r + 6;
+    double e0[3], e1[3], eye[3], sine, cosine, *right = out->r, *down = out->r + 3,
+                                               *forward = out->r + 6;
     plane_of(shape, e0, e1);
     kiln_sincos_degrees(360.0 * i / n, &sine, &cosine);
     *out = (kiln_camera){.width = lens->width,
@@ -236,7 +255,8 @@ void kiln_camera_path_orbit(const kiln_orbit_shape *shape, const kiln_camera *le
         const double out_there = cosine * e0[k] + sine * e1[k];
         eye[k] = shape->centre[k] + shape->radius * out_there + shape->height * shape->up[k];
         forward[k] = -(shape->radius * out_there + shape->height * shape->up[k]);
-        right[k] = cosine * e1[k] - sine * e0[k]; /* looking inwards, the way of the circle is to the right */
+        /* looking inwards, the way of the circle is to the right */
+        right[k] = cosine * e1[k] - sine * e0[k];
     }
     (void)kiln_vec3_normalise(forward); /* at least as long as the radius */
     (void)kiln_vec3_normalise(right);
@@ -268,11 +288,16 @@ void kiln_camera_path_lens(kiln_camera *out)
 {
     const uint32_t width = 1280, height = 720;
     const double focal = height / 2.0 / 0.46630765815499859; /* tan 25 degrees */
-    *out = (kiln_camera){.width = width, .height = height, .fx = focal, .fy = focal, .cx = width / 2.0, .cy = height / 2.0};
+    *out = (kiln_camera){.width = width,
+                         .height = height,
+                         .fx = focal,
+                         .fy = focal,
+                         .cx = width / 2.0,
+                         .cy = height / 2.0};
     make_pinhole(out);
 }
 
-/* ---- between cameras --------------------------------------------------------------------------------------------------- */
+/* ---- between cameras ------------------------------------------------------------------------- */
 static void middle(const double a[4], const double b[4], double out[4])
 {
     double sum[4], norm = 0;
@@ -280,7 +305,8 @@ static void middle(const double a[4], const double b[4], double out[4])
         sum[i] = a[i] + b[i];
         norm += sum[i] * sum[i];
     }
-    norm = sqrt(norm); /* at least the root of 2: a and b are at most a quarter turn of the sphere apart */
+    /* at least the root of 2: a and b are at most a quarter turn of the sphere apart */
+    norm = sqrt(norm);
     for (int i = 0; i < 4; i++) out[i] = sum[i] / norm;
 }
 
@@ -288,7 +314,8 @@ void kiln_slerp(const double a[4], const double b[4], double share, double out[4
 {
     enum { BITS = 53 };
     double low[4], high[4], mid[4];
-    const double sign = a[0] * b[0] + a[1] * b[1] + a[2] * b[2] + a[3] * b[3] < 0 ? -1 : 1; /* q and -q are one rotation */
+    /* q and -q are one rotation */
+    const double sign = a[0] * b[0] + a[1] * b[1] + a[2] * b[2] + a[3] * b[3] < 0 ? -1 : 1;
     for (int i = 0; i < 4; i++) {
         low[i] = a[i];
         high[i] = sign * b[i];
@@ -306,17 +333,19 @@ void kiln_slerp(const double a[4], const double b[4], double share, double out[4
     memcpy(out, share < 1 ? low : high, sizeof low);
 }
 
-static void blend_vectors(const double a[3], double t_a, const double b[3], double t_b, double t, double out[3])
+static void blend_vectors(const double a[3], double t_a, const double b[3], double t_b, double t,
+                          double out[3])
 {
-    for (int i = 0; i < 3; i++) out[i] = t_b > t_a ? ((t_b - t) * a[i] + (t - t_a) * b[i]) / (t_b - t_a) : b[i];
+    for (int i = 0; i < 3; i++)
+        out[i] = t_b > t_a ? ((t_b - t) * a[i] + (t - t_a) * b[i]) / (t_b - t_a) : b[i];
 }
 
 /* The pyramid: three straight lines, two parabolas, one cubic. */
 void kiln_catmull_rom(const double p[4][3], double share, double out[3])
 {
     double knots[4] = {0}, a[3][3], b[2][3];
-    for (int i = 1; i < 4; i++)
-        knots[i] = knots[i - 1] + sqrt(kiln_vec3_distance(p[i - 1], p[i])); /* centripetal: the root of the length */
+    for (int i = 1; i < 4; i++) /* centripetal: the root of the length */
+        knots[i] = knots[i - 1] + sqrt(kiln_vec3_distance(p[i - 1], p[i]));
     if (!(knots[2] > knots[1]) || share <= 0 || share >= 1) {
         memcpy(out, share >= 1 ? p[2] : p[1], 3 * sizeof *out);
         return;
@@ -332,7 +361,9 @@ typedef struct {
     double centre[3], quat[4], lens[4]; /* fx, fy, cx, cy in a picture of the first camera's size */
 } stop;
 
-enum { STEPS = 128 }; /* straight pieces of a segment by which it is measured: of a quarter circle 1e-5 of its length are lost */
+/* straight pieces of a segment by which it is measured: of a quarter circle 1e-5 of its length are
+ * lost */
+enum { STEPS = 128 };
 
 typedef struct {
     const kiln_camera *cameras;
@@ -348,7 +379,8 @@ static void set_stops(track *t)
     for (uint32_t i = 0; i < t->n; i++) {
         stop *s = &t->stops[i];
         kiln_camera c = t->cameras[i];
-        if (c.width != first->width || c.height != first->height) kiln_camera_fit(&c, first->width, first->height);
+        if (c.width != first->width || c.height != first->height)
+            kiln_camera_fit(&c, first->width, first->height);
         kiln_pose_centre(c.r, c.t, s->centre);
         kiln_quat_of_rotation(c.r, s->quat);
         memcpy(s->lens, (const double[4]){c.fx, c.fy, c.cx, c.cy}, sizeof s->lens);
@@ -367,7 +399,8 @@ static void place_at(const track *t, uint32_t segment, double share, double out[
 {
     double p[4][3];
     for (uint32_t i = 0; i < 4; i++)
-        if (segment + i > 0 && segment + i <= t->n) memcpy(p[i], t->stops[segment + i - 1].centre, sizeof p[i]);
+        if (segment + i > 0 && segment + i <= t->n)
+            memcpy(p[i], t->stops[segment + i - 1].centre, sizeof p[i]);
     if (segment == 0) neighbour(t, 0, 1, t->n - 2, p[0]);
     if (segment + 2 == t->n) neighbour(t, t->n - 1, t->n - 2, 1, p[3]);
     kiln_catmull_rom(p, share, out);
@@ -386,16 +419,20 @@ static double length_of(const track *t, uint32_t segment, double *lengths)
     return sum;
 }
 
-/* The length of a segment, of constant steps, or else that of its parameter, of which the length is the square. */
-static double measure_segment(const track *t, uint32_t segment, bool constant_speed, double *lengths)
+/* The length of a segment, of constant steps, or else that of its parameter, of which the length is
+ * the square. */
+static double measure_segment(const track *t, uint32_t segment, bool constant_speed,
+                              double *lengths)
 {
     if (constant_speed) return length_of(t, segment, lengths);
-    const double length = sqrt(kiln_vec3_distance(t->stops[segment].centre, t->stops[segment + 1].centre));
+    const double length =
+        sqrt(kiln_vec3_distance(t->stops[segment].centre, t->stops[segment + 1].centre));
     for (uint32_t k = 1; k <= STEPS; k++) lengths[k] = length * k / STEPS;
     return length;
 }
 
-/* Segments without length get that of the mean of the others; if there is no other, all take the same time. */
+/* Segments without length get that of the mean of the others; if there is no other, all take the
+ * same time. */
 static void measure_track(track *t, bool constant_speed)
 {
     double sum = 0, before = 0;
@@ -447,9 +484,14 @@ static void make_step(const track *t, uint32_t i, uint32_t n, kiln_camera *out)
     double share, place[3], quat[4], lens[4];
     find_step(t, i, n, &segment, &share);
     const stop *a = &t->stops[segment], *b = a + 1;
-    for (int k = 0; k < 4; k++) lens[k] = share >= 1 ? b->lens[k] : a->lens[k] + share * (b->lens[k] - a->lens[k]);
-    *out = (kiln_camera){
-        .width = t->cameras[0].width, .height = t->cameras[0].height, .fx = lens[0], .fy = lens[1], .cx = lens[2], .cy = lens[3]};
+    for (int k = 0; k < 4; k++)
+        lens[k] = share >= 1 ? b->lens[k] : a->lens[k] + share * (b->lens[k] - a->lens[k]);
+    *out = (kiln_camera){.width = t->cameras[0].width,
+                         .height = t->cameras[0].height,
+                         .fx = lens[0],
+                         .fy = lens[1],
+                         .cx = lens[2],
+                         .cy = lens[3]};
     make_pinhole(out);
     if (share <= 0 || share >= 1) {
         const kiln_camera *c = &t->cameras[share >= 1 ? segment + 1 : segment];
@@ -463,13 +505,15 @@ static void make_step(const track *t, uint32_t i, uint32_t n, kiln_camera *out)
     kiln_pose_translation(out->r, place, out->t);
 }
 
-kiln_status kiln_camera_path_between(const kiln_camera *through, uint32_t n_through, bool constant_speed, uint32_t n,
-                                     kiln_camera *out, kiln_error *err)
+kiln_status kiln_camera_path_between(const kiln_camera *through, uint32_t n_through,
+                                     bool constant_speed, uint32_t n, kiln_camera *out,
+                                     kiln_error *err)
 {
     kiln_status st = KILN_OK;
     track t = {.cameras = through, .n = n_through};
     KILN_GO(KILN_ALLOC(&t.stops, n_through, "cameras of a path", err));
-    KILN_GO(KILN_ALLOC(&t.lengths, (uint64_t)(n_through - 1) * STEPS + 1, "the length of a path", err));
+    KILN_GO(
+        KILN_ALLOC(&t.lengths, (uint64_t)(n_through - 1) * STEPS + 1, "the length of a path", err));
     set_stops(&t);
     measure_track(&t, constant_speed);
     for (uint32_t i = 0; i < n; i++) make_step(&t, i, n, &out[i]);

@@ -10,7 +10,8 @@
 #include <stdlib.h>
 #include <sys/mman.h>
 
-#define HUGE_PAGE ((uint64_t)2 << 20) /* the kernel zeroes and locks one of them in much less time than 512 small ones */
+/* the kernel zeroes and locks one of them in much less time than 512 small ones */
+#define HUGE_PAGE ((uint64_t)2 << 20)
 
 struct kiln_canvas {
     kiln_canvases *home;
@@ -34,19 +35,26 @@ struct kiln_canvases {
 
 static uint64_t exact_bytes(uint64_t pixels) { return 4 * pixels * sizeof(float); }
 
-uint64_t kiln_canvas_bytes(uint64_t pixels) { return kiln_div_up(exact_bytes(pixels), HUGE_PAGE) * HUGE_PAGE; }
+uint64_t kiln_canvas_bytes(uint64_t pixels)
+{
+    return kiln_div_up(exact_bytes(pixels), HUGE_PAGE) * HUGE_PAGE;
+}
 
-/* ---- made --------------------------------------------------------------------------------------------------------------- */
-/* Allocates a canvas. One of several uses huge pages if the kernel has some. A single one does not, because there is only one when
- * memory is short. */
-static uint64_t bytes_each(const kiln_canvases *c) { return c->most == 1 ? exact_bytes(c->pixels) : kiln_canvas_bytes(c->pixels); }
+/* ---- made ------------------------------------------------------------------------------------ */
+/* Allocates a canvas. One of several uses huge pages if the kernel has some. A single one does not,
+ * because there is only one when memory is short. */
+static uint64_t bytes_each(const kiln_canvases *c)
+{
+    return c->most == 1 ? exact_bytes(c->pixels) : kiln_canvas_bytes(c->pixels);
+}
 
 static bool make_canvas(kiln_canvases *c, kiln_canvas *canvas)
 {
     const uint64_t bytes = bytes_each(c);
     canvas->home = c;
     if (c->most == 1) {
-        if (kiln_alloc_unset((void **)&canvas->at, bytes, 1, "picture", NULL) != KILN_OK) return false;
+        if (kiln_alloc_unset((void **)&canvas->at, bytes, 1, "picture", NULL) != KILN_OK)
+            return false;
     } else {
         canvas->at = aligned_alloc(HUGE_PAGE, bytes);
         if (!canvas->at) return false;
@@ -89,7 +97,8 @@ static void *make_all(void *context)
     return NULL;
 }
 
-kiln_status kiln_canvases_new(int device, uint64_t pixels, unsigned most, kiln_canvases **out, kiln_error *err)
+kiln_status kiln_canvases_new(int device, uint64_t pixels, unsigned most, kiln_canvases **out,
+                              kiln_error *err)
 {
     kiln_canvases *c;
     KILN_TRY(KILN_ALLOC(&c, 1, "canvases", err));
@@ -123,7 +132,8 @@ void kiln_canvases_free(kiln_canvases *c)
     (void)pthread_cond_broadcast(&c->changed);
     while (count_taken(c) > 0) (void)pthread_cond_wait(&c->changed, &c->lock);
     (void)pthread_mutex_unlock(&c->lock);
-    if (c->has_maker) (void)pthread_join(c->maker, NULL); /* cannot fail: it is ours and was not joined */
+    /* cannot fail: it is ours and was not joined */
+    if (c->has_maker) (void)pthread_join(c->maker, NULL);
     for (unsigned i = 0; i < c->n; i++) {
         if (c->items[i].pinned) kiln_device_unpin(c->device, c->items[i].at);
         free(c->items[i].at);
@@ -140,16 +150,18 @@ bool kiln_canvases_are(const kiln_canvases *c, uint64_t pixels, unsigned most)
 
 uint64_t kiln_canvases_bytes(const kiln_canvases *c) { return c ? c->most * bytes_each(c) : 0; }
 
-/* ---- taken and given ----------------------------------------------------------------------------------------------------- */
+/* ---- taken and given ------------------------------------------------------------------------- */
 kiln_status kiln_canvas_take(kiln_canvases *c, kiln_canvas **out, kiln_error *err)
 {
     (void)pthread_mutex_lock(&c->lock);
-    while (!(*out = find_free(c)) && (c->n > 0 || !c->stop)) (void)pthread_cond_wait(&c->changed, &c->lock);
+    while (!(*out = find_free(c)) && (c->n > 0 || !c->stop))
+        (void)pthread_cond_wait(&c->changed, &c->lock);
     if (*out) (*out)->taken = true;
     (void)pthread_cond_broadcast(&c->changed); /* another may be wanted */
     (void)pthread_mutex_unlock(&c->lock);
     return *out ? KILN_OK
-                : kiln_fail(err, KILN_E_NOMEM, "out of memory for a picture of %llu pixels", (unsigned long long)c->pixels);
+                : kiln_fail(err, KILN_E_NOMEM, "out of memory for a picture of %llu pixels",
+                            (unsigned long long)c->pixels);
 }
 
 void kiln_canvas_give(kiln_canvas *canvas)

@@ -1,12 +1,13 @@
 /* level_choice -- optimal tree pruning, from the full scene towards the root.
  *
- * State. Each node is open (its subtree is drawn of its children), ended (it is drawn itself, at a level) or dead (below an ended
- * node). At first all leaves are ended at level 0 and all cells are open. `rows` and `cost` of a node are the sums over what is
- * drawn below it now.
+ * State. Each node is open (its subtree is drawn of its children), ended (it is drawn itself, at a
+ * level) or dead (below an ended node). At first all leaves are ended at level 0 and all cells are
+ * open. `rows` and `cost` of a node are the sums over what is drawn below it now.
  *
- * Steps. A node that is not dead can be ended at any of its levels with fewer rows than its subtree has now. Its best step is the
- * one with the least cost for a saved row, among those that the budget allows. A heap has every node's best step. Taking a step
- * changes sums and best steps of the node and its ancestors alone. Sums are always made anew from the children, so nothing drifts.
+ * Steps. A node that is not dead can be ended at any of its levels with fewer rows than its subtree
+ * has now. Its best step is the one with the least cost for a saved row, among those that the
+ * budget allows. A heap has every node's best step. Taking a step changes sums and best steps of
+ * the node and its ancestors alone. Sums are always made anew from the children, so nothing drifts.
  */
 #include "stages/frame/level_choice.h"
 
@@ -23,14 +24,15 @@
 
 enum { NOWHERE = UINT32_MAX, NOT_DRAWN = UINT32_MAX };
 
-/* ---- the text of --level ---------------------------------------------------------------------------------------------------- */
+/* ---- the text of --level --------------------------------------------------------------------- */
 kiln_status kiln_level_wish_parse(const char *text, kiln_level_wish *out, kiln_error *err)
 {
     char *end = NULL;
     *out = (kiln_level_wish){.form = KILN_LEVEL_DB, .db = 35};
     if (strcmp(text, "auto") == 0) return KILN_OK;
     errno = 0;
-    const bool decimal = strncmp(text, "dB:", 3) == 0 && strspn(text + 3, "0123456789.eE+-") == strlen(text + 3);
+    const bool decimal =
+        strncmp(text, "dB:", 3) == 0 && strspn(text + 3, "0123456789.eE+-") == strlen(text + 3);
     if (decimal && isdigit((unsigned char)text[3])) { /* strtod would take hexadecimal, too */
         out->db = strtod(text + 3, &end);
         if (!errno && !*end && out->db >= 0 && out->db <= 200) return KILN_OK;
@@ -39,8 +41,10 @@ kiln_status kiln_level_wish_parse(const char *text, kiln_level_wish *out, kiln_e
         *out = (kiln_level_wish){.form = KILN_LEVEL_AT, .level = (uint32_t)level};
         if (!errno && !*end && level <= KILN_LEVELS_MAX) return KILN_OK;
     }
-    return kiln_fail(err, KILN_E_USAGE, "--level takes auto, a level from 0 (full) to %d, or dB:X with X from 0 to 200, not '%s'",
-                     KILN_LEVELS_MAX, text);
+    return kiln_fail(
+        err, KILN_E_USAGE,
+        "--level takes auto, a level from 0 (full) to %d, or dB:X with X from 0 to 200, not '%s'",
+        KILN_LEVELS_MAX, text);
 }
 
 kiln_status kiln_level_check(const char *text, kiln_error *err)
@@ -49,8 +53,11 @@ kiln_status kiln_level_check(const char *text, kiln_error *err)
     return kiln_level_wish_parse(text, &wish, err);
 }
 
-/* ---- levels of a node ------------------------------------------------------------------------------------------------------- */
-static uint32_t coarsest_of(const kiln_level_node *n) { return n->n_levels == 0 ? 0 : n->first_level + n->n_levels - 1; }
+/* ---- levels of a node ------------------------------------------------------------------------ */
+static uint32_t coarsest_of(const kiln_level_node *n)
+{
+    return n->n_levels == 0 ? 0 : n->first_level + n->n_levels - 1;
+}
 
 static const kiln_chunk *chunk_of(const kiln_level_node *n, uint32_t level)
 {
@@ -60,7 +67,8 @@ static const kiln_chunk *chunk_of(const kiln_level_node *n, uint32_t level)
 static uint32_t index_of(const kiln_level_tree *t, const kiln_level_node *n, uint32_t level)
 {
     const kiln_chunk *c = chunk_of(n, level);
-    return level == 0 ? (uint32_t)(c - t->baked->chunks) : t->baked->n_chunks + (uint32_t)(c - t->levels->chunks);
+    return level == 0 ? (uint32_t)(c - t->baked->chunks)
+                      : t->baked->n_chunks + (uint32_t)(c - t->levels->chunks);
 }
 
 static kiln_status begin_cut(const kiln_level_tree *t, kiln_level_cut *out, kiln_error *err)
@@ -89,7 +97,10 @@ static void find_remains(const kiln_level_tree *t, const uint64_t *left, remains
     }
 }
 
-static uint32_t usable_levels(const kiln_level_node *n, const remains *of) { return n->chunk || of->whole ? n->n_levels : 0; }
+static uint32_t usable_levels(const kiln_level_node *n, const remains *of)
+{
+    return n->chunk || of->whole ? n->n_levels : 0;
+}
 
 static uint64_t rows_at(const kiln_level_node *n, const remains *of, uint32_t level)
 {
@@ -99,7 +110,8 @@ static uint64_t rows_at(const kiln_level_node *n, const remains *of, uint32_t le
 }
 
 /* The coarsest stored rows that are no fewer: merging goes on from there. */
-static uint32_t level_below(const kiln_level_node *n, const remains *of, uint32_t level, uint64_t rows)
+static uint32_t level_below(const kiln_level_node *n, const remains *of, uint32_t level,
+                            uint64_t rows)
 {
     while (of->whole && rows < rows_at(n, of, level) && level < coarsest_of(n) &&
            rows_at(n, of, level ? level + 1 : n->first_level) >= rows)
@@ -107,17 +119,20 @@ static uint32_t level_below(const kiln_level_node *n, const remains *of, uint32_
     return of->whole ? level : 0;
 }
 
-static void add_pick(const kiln_level_tree *t, uint32_t node, const remains *of, uint32_t level, uint64_t rows, kiln_level_cut *out)
+static void add_pick(const kiln_level_tree *t, uint32_t node, const remains *of, uint32_t level,
+                     uint64_t rows, kiln_level_cut *out)
 {
     const kiln_level_node *n = &t->nodes[node];
     if (rows == 0) return;
     const uint32_t stored = level_below(n, of, level, rows);
-    out->picks[out->n++] =
-        (kiln_level_pick){.node = node, .level = of->whole ? stored : level, .chunk = index_of(t, n, stored), .rows = rows};
+    out->picks[out->n++] = (kiln_level_pick){.node = node,
+                                             .level = of->whole ? stored : level,
+                                             .chunk = index_of(t, n, stored),
+                                             .rows = rows};
     out->rows += rows;
 }
 
-/* ---- a fixed level ---------------------------------------------------------------------------------------------------------- */
+/* ---- a fixed level --------------------------------------------------------------------------- */
 /* A leaf always ends; a cell does if it has a level of at most k. */
 static bool ends_at(const kiln_level_node *n, const remains *of, uint32_t k)
 {
@@ -125,7 +140,8 @@ static bool ends_at(const kiln_level_node *n, const remains *of, uint32_t k)
 }
 
 /* Sets levels[n_nodes] to the level at which each node is drawn; NOT_DRAWN: it is not. */
-static void find_levels_at(const kiln_level_tree *t, uint32_t k, const remains *of, uint32_t *levels)
+static void find_levels_at(const kiln_level_tree *t, uint32_t k, const remains *of,
+                           uint32_t *levels)
 {
     for (uint32_t i = 0; i < t->n_nodes; i++) levels[i] = NOT_DRAWN;
     if (t->n_nodes > 0) levels[t->n_nodes - 1] = k;
@@ -134,7 +150,8 @@ static void find_levels_at(const kiln_level_tree *t, uint32_t k, const remains *
         const uint32_t coarsest = coarsest_of(n);
         if (levels[i] == NOT_DRAWN) continue;
         levels[i] = !ends_at(n, &of[i], k) ? NOT_DRAWN : k < coarsest ? k : coarsest;
-        for (uint32_t c = 0; c < n->n_children && levels[i] == NOT_DRAWN; c++) levels[t->children[n->first_child + c]] = k;
+        for (uint32_t c = 0; c < n->n_children && levels[i] == NOT_DRAWN; c++)
+            levels[t->children[n->first_child + c]] = k;
     }
 }
 
@@ -146,20 +163,23 @@ static uint64_t rows_of_levels(const kiln_level_tree *t, const remains *of, cons
     return rows;
 }
 
-static kiln_status choose_at(const kiln_level_tree *t, uint32_t k, const remains *of, kiln_level_cut *out, kiln_error *err)
+static kiln_status choose_at(const kiln_level_tree *t, uint32_t k, const remains *of,
+                             kiln_level_cut *out, kiln_error *err)
 {
     uint32_t *levels;
     KILN_TRY(KILN_ALLOC(&levels, t->n_nodes, "a cut through the levels", err));
     find_levels_at(t, k, of, levels);
     for (uint32_t i = 0; i < t->n_nodes; i++)
-        if (levels[i] != NOT_DRAWN) add_pick(t, i, &of[i], levels[i], rows_at(&t->nodes[i], &of[i], levels[i]), out);
+        if (levels[i] != NOT_DRAWN)
+            add_pick(t, i, &of[i], levels[i], rows_at(&t->nodes[i], &of[i], levels[i]), out);
     free(levels);
     return KILN_OK;
 }
 
-/* ---- by the number of rows ------------------------------------------------------------------------------------------ */
+/* ---- by the number of rows ------------------------------------------------------------------- */
 /* Sets levels to those of the coarsest K of which there are no fewer rows. */
-static kiln_status find_levels_above(const kiln_level_tree *t, uint64_t rows, const remains *of, uint32_t *levels, kiln_error *err)
+static kiln_status find_levels_above(const kiln_level_tree *t, uint64_t rows, const remains *of,
+                                     uint32_t *levels, kiln_error *err)
 {
     uint32_t *coarser;
     KILN_TRY(KILN_ALLOC(&coarser, t->n_nodes, "a cut through the levels", err));
@@ -173,28 +193,34 @@ static kiln_status find_levels_above(const kiln_level_tree *t, uint64_t rows, co
     return KILN_OK;
 }
 
-/* Each node keeps the same share of its `all` rows, at least one, rounded so that the sum is `rows`. */
+/* Each node keeps the same share of its `all` rows, at least one, rounded so that the sum is
+ * `rows`. */
 static void share_rows(uint32_t n, uint64_t rows, uint64_t all, uint64_t *of_nodes)
 {
     uint64_t before_it = 0, above = 0; /* above: what those that keep one row have too many */
     for (uint32_t i = 0; i < n; i++) {
-        const uint64_t behind = before_it + of_nodes[i], share = rows * behind / all - rows * before_it / all;
+        const uint64_t behind = before_it + of_nodes[i],
+                       share = rows * behind / all - rows * before_it / all;
         before_it = behind;
         above += of_nodes[i] > 0 && share == 0;
         of_nodes[i] = of_nodes[i] > 0 && share == 0 ? 1 : share;
     }
     for (uint32_t i = 0; i < n && above > 0; i++) {
-        const uint64_t spare = of_nodes[i] > 1 ? of_nodes[i] - 1 : 0, less = above < spare ? above : spare;
+        const uint64_t spare = of_nodes[i] > 1 ? of_nodes[i] - 1 : 0,
+                       less = above < spare ? above : spare;
         of_nodes[i] -= less;
         above -= less;
     }
 }
 
-/* Why not level K + 1 of some nodes and K of the others, by errors: merging begins with what changes least, in all of them. At
- * 36,000 rows of bench/unbounded.py (48,393, between levels 0 and 1) that has 4.1 dB more, at 22,000 of the chair in 54 chunks 4.7,
- * at half of these counts 0.4, and nowhere less. Steps by errors from the full scene on lose 0.5 to 2.9 dB even beside whole
- * levels: what errors say of nodes that are levels apart is too good. (2026-11-30, tests/bench/lod_scenes.py, held-out views.) */
-static kiln_status choose_rows(const kiln_level_tree *t, uint64_t rows, const remains *of, kiln_level_cut *out, kiln_error *err)
+/* Why not level K + 1 of some nodes and K of the others, by errors: merging begins with what
+ * changes least, in all of them. At 36,000 rows of bench/unbounded.py (48,393, between levels 0 and
+ * 1) that has 4.1 dB more, at 22,000 of the chair in 54 chunks 4.7, at half of these counts 0.4,
+ * and nowhere less. Steps by errors from the full scene on lose 0.5 to 2.9 dB even beside whole
+ * levels: what errors say of nodes that are levels apart is too good. (2026-11-30,
+ * tests/bench/lod_scenes.py, held-out views.) */
+static kiln_status choose_rows(const kiln_level_tree *t, uint64_t rows, const remains *of,
+                               kiln_level_cut *out, kiln_error *err)
 {
     uint32_t *levels;
     uint64_t *of_nodes = NULL;
@@ -214,7 +240,7 @@ static kiln_status choose_rows(const kiln_level_tree *t, uint64_t rows, const re
     return st;
 }
 
-/* ---- by cost ---------------------------------------------------------------------------------------------------------------- */
+/* ---- by cost --------------------------------------------------------------------------------- */
 typedef enum { OPEN, ENDED, DEAD } node_state;
 
 typedef struct {
@@ -247,8 +273,10 @@ static void chooser_release(chooser *c)
     free(c->stack);
 }
 
-/* A node whose baked rows cannot be seen costs nothing, unless a merged Gaussian reaches into the view. */
-static double cost_here(const kiln_view_request *s, const kiln_level_node *n, bool seen, const kiln_chunk *level)
+/* A node whose baked rows cannot be seen costs nothing, unless a merged Gaussian reaches into the
+ * view. */
+static double cost_here(const kiln_view_request *s, const kiln_level_node *n, bool seen,
+                        const kiln_chunk *level)
 {
     if (!seen && !kiln_view_request_may_see(s, level)) return 0.0;
     return kiln_level_cost(&s->view, n, level);
@@ -262,16 +290,21 @@ static void add_costs(chooser *c, const kiln_view_request *s, const double *coun
     for (uint32_t i = 0; i < t->n_nodes; i++) {
         const kiln_level_node *n = &t->nodes[i];
         place *p = &c->places[i];
-        const double share = c->of[i].whole ? unit : unit * ((double)c->of[i].rows / (double)n->rows);
+        const double share =
+            c->of[i].whole ? unit : unit * ((double)c->of[i].rows / (double)n->rows);
         p->seen = n->chunk && kiln_view_request_may_see(s, n->chunk);
-        for (uint32_t k = 0; k < n->n_children; k++) p->seen |= c->places[t->children[n->first_child + k]].seen;
+        for (uint32_t k = 0; k < n->n_children; k++)
+            p->seen |= c->places[t->children[n->first_child + k]].seen;
         p->costs = used;
-        for (uint32_t k = 0; k < n->n_levels; k++) c->costs[used++] += share * (counts[i] * cost_here(s, n, p->seen, n->levels[k]));
+        for (uint32_t k = 0; k < n->n_levels; k++)
+            c->costs[used++] += share * (counts[i] * cost_here(s, n, p->seen, n->levels[k]));
     }
 }
 
-/* The mean of all views. One view's costs are in pixels, those of several are shares of their pictures. */
-static kiln_status fill_costs(chooser *c, const kiln_view_request *views, uint32_t n, double *counts, kiln_error *err)
+/* The mean of all views. One view's costs are in pixels, those of several are shares of their
+ * pictures. */
+static kiln_status fill_costs(chooser *c, const kiln_view_request *views, uint32_t n,
+                              double *counts, kiln_error *err)
 {
     for (uint32_t v = 0; v < n; v++) {
         const double pixels = (double)views[v].view.width * views[v].view.height;
@@ -282,8 +315,8 @@ static kiln_status fill_costs(chooser *c, const kiln_view_request *views, uint32
     return KILN_OK;
 }
 
-static kiln_status chooser_init(chooser *c, const kiln_level_tree *t, const remains *of, const kiln_view_request *views,
-                                uint32_t n_views, kiln_error *err)
+static kiln_status chooser_init(chooser *c, const kiln_level_tree *t, const remains *of,
+                                const kiln_view_request *views, uint32_t n_views, kiln_error *err)
 {
     size_t levels = 0;
     *c = (chooser){.t = t, .of = of};
@@ -299,7 +332,7 @@ static kiln_status chooser_init(chooser *c, const kiln_level_tree *t, const rema
     return st;
 }
 
-/* ---- the heap: least slope first, then lowest node --------------------------------------------------------------- */
+/* ---- the heap: least slope first, then lowest node ------------------------------------------- */
 static bool before(const chooser *c, uint32_t a, uint32_t b)
 {
     const double x = c->places[a].slope, y = c->places[b].slope;
@@ -316,7 +349,8 @@ static void heap_set(chooser *c, uint32_t at, uint32_t node)
 static void heap_settle(chooser *c, uint32_t at)
 {
     const uint32_t node = c->heap[at];
-    for (uint32_t up; at > 0 && before(c, node, c->heap[up = (at - 1) / 2]); at = up) heap_set(c, at, c->heap[up]);
+    for (uint32_t up; at > 0 && before(c, node, c->heap[up = (at - 1) / 2]); at = up)
+        heap_set(c, at, c->heap[up]);
     for (;;) {
         uint32_t down = 2 * at + 1;
         if (down >= c->n_heap) break;
@@ -345,7 +379,7 @@ static void heap_put(chooser *c, uint32_t node)
     heap_settle(c, c->places[node].place);
 }
 
-/* ---- steps ------------------------------------------------------------------------------------------------------------------ */
+/* ---- steps ----------------------------------------------------------------------------------- */
 static double total_of(const chooser *c) { return c->places[c->t->n_nodes - 1].cost; }
 
 /* Would the budget allow to end the node at the k-th of its levels? */
@@ -416,7 +450,8 @@ static void take_step(chooser *c, uint32_t node)
     p->level = p->next;
     p->rows = rows_at(n, &c->of[node], p->level);
     p->cost = c->costs[p->costs + (p->level - n->first_level)];
-    for (uint32_t up = n->parent; up != KILN_NO_NODE; up = c->t->nodes[up].parent) sum_children(c, up);
+    for (uint32_t up = n->parent; up != KILN_NO_NODE; up = c->t->nodes[up].parent)
+        sum_children(c, up);
     for (uint32_t up = node; up != KILN_NO_NODE; up = c->t->nodes[up].parent) find_step(c, up);
 }
 
@@ -444,25 +479,28 @@ static void prune(chooser *c)
     }
 }
 
-static kiln_status choose_by_cost(const kiln_level_aim *aim, const remains *of, const kiln_level_tree *t, kiln_level_cut *out,
-                                  kiln_error *err)
+static kiln_status choose_by_cost(const kiln_level_aim *aim, const remains *of,
+                                  const kiln_level_tree *t, kiln_level_cut *out, kiln_error *err)
 {
     chooser c;
     const double share = kiln_exp_f64(aim->wish.db * -0.23025850929940457); /* ln 10 / 10 */
     const kiln_status st = chooser_init(&c, t, of, aim->views, aim->n_views, err);
     if (st == KILN_OK && t->n_nodes > 0) {
-        c.budget = aim->n_views == 1 ? share * aim->views[0].view.width * aim->views[0].view.height : share;
+        c.budget = aim->n_views == 1 ? share * aim->views[0].view.width * aim->views[0].view.height
+                                     : share;
         start_chooser(&c);
         prune(&c);
         for (uint32_t i = 0; i < t->n_nodes; i++)
-            if (c.places[i].state == ENDED) add_pick(t, i, &of[i], c.places[i].level, c.places[i].rows, out);
+            if (c.places[i].state == ENDED)
+                add_pick(t, i, &of[i], c.places[i].level, c.places[i].rows, out);
         out->cost = total_of(&c);
     }
     chooser_release(&c);
     return st;
 }
 
-kiln_status kiln_level_choose_file(const kiln_level_tree *t, const kiln_level_aim *aim, kiln_level_cut *out, kiln_error *err)
+kiln_status kiln_level_choose_file(const kiln_level_tree *t, const kiln_level_aim *aim,
+                                   kiln_level_cut *out, kiln_error *err)
 {
     remains *of;
     kiln_status st;
@@ -479,8 +517,8 @@ kiln_status kiln_level_choose_file(const kiln_level_tree *t, const kiln_level_ai
     return st;
 }
 
-kiln_status kiln_level_choose(const kiln_level_tree *t, const kiln_level_wish *w, const kiln_view_request *s, kiln_level_cut *out,
-                              kiln_error *err)
+kiln_status kiln_level_choose(const kiln_level_tree *t, const kiln_level_wish *w,
+                              const kiln_view_request *s, kiln_level_cut *out, kiln_error *err)
 {
     const kiln_level_aim aim = {.wish = *w, .views = s, .n_views = 1};
     return kiln_level_choose_file(t, &aim, out, err);

@@ -48,14 +48,17 @@ double kiln_level_error_at(const kiln_chunk *c, double footprint)
 {
     const uint32_t last = c->n_errors - 1;
     double at = ldexp(1.0, c->error_step); /* of step i */
-    const double falls = last > 0 && c->errors[0] > c->errors[1] ? (double)c->errors[0] - c->errors[1] : 0.0;
+    const double falls =
+        last > 0 && c->errors[0] > c->errors[1] ? (double)c->errors[0] - c->errors[1] : 0.0;
     if (footprint < at) return c->errors[0] + (1.0 - footprint / at) * falls;
     for (uint32_t i = 0; i < last; i++, at *= 2) {
         if (footprint >= 2 * at) continue;
         const double share = footprint / at - 1.0;
         return c->errors[i] + share * ((double)c->errors[i + 1] - c->errors[i]);
     }
-    const double rises = last > 0 && c->errors[last] > c->errors[last - 1] ? (double)c->errors[last] - c->errors[last - 1] : 0.0;
+    const double rises = last > 0 && c->errors[last] > c->errors[last - 1]
+                             ? (double)c->errors[last] - c->errors[last - 1]
+                             : 0.0;
     return c->errors[last] + 2.0 * (footprint / at - 1.0) * rises;
 }
 
@@ -68,6 +71,7 @@ double kiln_level_cost(const kiln_view *v, const kiln_level_node *node, const ki
         return across < s ? 0.0 : KILN_LEVEL_TOO_COSTLY;
     }
     const double cost = share * kiln_level_error_at(c, s) / s / s;
-    const double all = (double)v->width * v->height; /* colours are between 0 and 1: a pixel cannot differ by more */
+    /* colours are between 0 and 1: a pixel cannot differ by more */
+    const double all = (double)v->width * v->height;
     return cost < all ? cost : all;
 }

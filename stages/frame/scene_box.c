@@ -12,7 +12,8 @@ static int by_double(const void *a, const void *b)
     return (x > y) - (x < y);
 }
 
-kiln_status kiln_scene_box(const kiln_scene *scene, const kiln_layer *layer, double lo[3], double hi[3], kiln_error *err)
+kiln_status kiln_scene_box(const kiln_scene *scene, const kiln_layer *layer, double lo[3],
+                           double hi[3], kiln_error *err)
 {
     double *sides;
     const uint32_t n = layer->n_chunks, skip = n / 100;

@@ -11,14 +11,16 @@ json_t *kiln_detail_json(const kiln_view_detail *d)
     json_t *levels = json_array();
     for (uint32_t k = 0; levels && k <= KILN_LEVELS_MAX; k++) {
         if (d->chunks_of_level[k] == 0) continue;
-        json_t *row = json_pack("{s:I, s:I, s:I}", "level", (json_int_t)k, "chunks", (json_int_t)d->chunks_of_level[k], "rows",
-                                (json_int_t)d->of_level[k]);
+        json_t *row =
+            json_pack("{s:I, s:I, s:I}", "level", (json_int_t)k, "chunks",
+                      (json_int_t)d->chunks_of_level[k], "rows", (json_int_t)d->of_level[k]);
         if (json_array_append_new(levels, row) == 0) continue;
         json_decref(levels);
         levels = NULL;
     }
     if (!levels) return NULL;
-    return json_pack("{s:I, s:I, s:o}", "rows", (json_int_t)d->rows, "full", (json_int_t)d->full, "levels", levels);
+    return json_pack("{s:I, s:I, s:o}", "rows", (json_int_t)d->rows, "full", (json_int_t)d->full,
+                     "levels", levels);
 }
 
 void kiln_detail_add(kiln_view_detail *sum, const kiln_view_detail *d)
@@ -31,14 +33,18 @@ void kiln_detail_add(kiln_view_detail *sum, const kiln_view_detail *d)
     }
 }
 
-static double percent(uint64_t part, uint64_t of) { return of ? 100.0 * (double)part / (double)of : 0; }
+static double percent(uint64_t part, uint64_t of)
+{
+    return of ? 100.0 * (double)part / (double)of : 0;
+}
 
 void kiln_detail_print(const kiln_view_detail *sum, uint32_t n, const char *wish)
 {
     const char *between = "  by level: ";
     if (n == 0 || sum->full == 0) return;
-    kiln_print("level %s: %s a view, %.1f %% of %.0f", wish, KILN_COUNT(llrint((double)sum->rows / n), "Gaussian"),
-               percent(sum->rows, sum->full), (double)sum->full / n);
+    kiln_print("level %s: %s a view, %.1f %% of %.0f", wish,
+               KILN_COUNT(llrint((double)sum->rows / n), "Gaussian"), percent(sum->rows, sum->full),
+               (double)sum->full / n);
     for (uint32_t k = 0; k <= KILN_LEVELS_MAX; k++) {
         const double share = percent(sum->of_level[k], sum->rows);
         if (share < 0.5) continue; /* which rounds to nothing */

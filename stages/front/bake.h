@@ -1,5 +1,6 @@
-/* bake -- what one call of `kiln pipeline` is to do: found out step by step, in the order of the fields, before the first stage
- * runs. chosen_stages.h, bake_places.h and stage_calls.h have the steps; pipeline.c calls them. For one thread. */
+/* bake -- what one call of `kiln pipeline` is to do: found out step by step, in the order of the
+ * fields, before the first stage runs. chosen_stages.h, bake_places.h and stage_calls.h have the
+ * steps; pipeline.c calls them. For one thread. */
 #ifndef KILN_STAGES_FRONT_BAKE_H
 #define KILN_STAGES_FRONT_BAKE_H
 
@@ -19,9 +20,11 @@ typedef struct {
 
 /* What a stage is called with. */
 typedef struct {
-    const char **argv;  /* NULL: it does not run */
-    size_t first, n;    /* argv[first] to argv[n - 1] are ours */
-    const char **typed; /* [of the stage's options] the names by which `kiln pipeline` has them: those that were typed */
+    const char **argv; /* NULL: it does not run */
+    size_t first, n;   /* argv[first] to argv[n - 1] are ours */
+    /* [of the stage's options] the names by which `kiln pipeline` has them: those that were
+     * typed */
+    const char **typed;
     bool allows_partial;
     const char *devices; /* --devices */
 } kiln_stage_call;
@@ -38,8 +41,9 @@ typedef struct {
     kiln_stage_call call[KILN_STAGES_MAX];
     kiln_time_left left;
     kiln_log_level level;
-    char partial[512];  /* stages that finished partially */
-    kiln_buffer stored; /* options of earlier runs that are in force (bake_stored.h), as text; empty: none */
+    char partial[512]; /* stages that finished partially */
+    /* options of earlier runs that are in force (bake_stored.h), as text; empty: none */
+    kiln_buffer stored;
 } kiln_bake;
 
 #endif

@@ -30,25 +30,30 @@ static size_t stem(const char *scene, char name[KILN_PATH_MAX])
     const char *suffix = kiln_path_suffix(name);
     size_t n = strlen(name) - (*suffix ? strlen(suffix) + 1 : 0);
     const size_t base = (size_t)(kiln_path_base(name) - name);
-    if (!strcasecmp(suffix, "ply") && n > base + more && !strncasecmp(name + n - more, compressed, more)) n -= more;
+    if (!strcasecmp(suffix, "ply") && n > base + more &&
+        !strncasecmp(name + n - more, compressed, more))
+        n -= more;
     return n > base ? n : strlen(name);
 }
 
 static kiln_status bake_of(const char *scene, size_t length, char *out, kiln_error *err)
 {
     const int n = snprintf(out, KILN_PATH_MAX, "%.*s.bake", (int)length, scene);
-    if (n < 0 || n >= KILN_PATH_MAX) return kiln_fail(err, KILN_E_INPUT, "the path '%.60s...' is too long", scene);
+    if (n < 0 || n >= KILN_PATH_MAX)
+        return kiln_fail(err, KILN_E_INPUT, "the path '%.60s...' is too long", scene);
     return KILN_OK;
 }
 
-/* bake/ in a scene's folder; beside a scene's file FILE.bake, with the file's suffixes dropped. Where only the last one was dropped
- * before, a bake of that name goes on. */
+/* bake/ in a scene's folder; beside a scene's file FILE.bake, with the file's suffixes dropped.
+ * Where only the last one was dropped before, a bake of that name goes on. */
 static kiln_status default_out(const char *scene, bool is_demo, char *out, kiln_error *err)
 {
-    if (kiln_is_dir(scene) || is_demo) return kiln_path_join(out, KILN_PATH_MAX, scene, "bake", err);
+    if (kiln_is_dir(scene) || is_demo)
+        return kiln_path_join(out, KILN_PATH_MAX, scene, "bake", err);
     char name[KILN_PATH_MAX];
     const char *suffix = kiln_path_suffix(scene);
-    const size_t before = strlen(scene) - (*suffix ? strlen(suffix) + 1 : 0), length = stem(scene, name);
+    const size_t before = strlen(scene) - (*suffix ? strlen(suffix) + 1 : 0),
+                 length = stem(scene, name);
     KILN_TRY(bake_of(scene, before, out, err));
     return length == before || kiln_is_dir(out) ? KILN_OK : bake_of(scene, length, out, err);
 }
@@ -61,7 +66,8 @@ static kiln_status refuse_slash(const char *scene, kiln_error *err)
     while (n > 1 && scene[n - 1] == '/') n--;
     (void)snprintf(file, sizeof file, "%.*s", (int)n, scene);
     if (!kiln_is_file(file)) return KILN_OK; /* import says that it is not there */
-    return kiln_fail(err, KILN_E_INPUT, "'%s' is a file, not a folder; give it without the slash: '%s'", scene, file);
+    return kiln_fail(err, KILN_E_INPUT,
+                     "'%s' is a file, not a folder; give it without the slash: '%s'", scene, file);
 }
 
 /* A file has the name of the bake's folder: often -o names the file that is wanted. */
@@ -69,7 +75,8 @@ static kiln_status refuse_file(const char *out, kiln_error *err)
 {
     if (!kiln_is_file(out)) return KILN_OK;
     return kiln_fail(err, KILN_E_USAGE,
-                     "'%s' is there and is a file, and -o, --out names the folder of a bake; choose another place; kiln convert "
+                     "'%s' is there and is a file, and -o, --out names the folder of a bake; "
+                     "choose another place; kiln convert "
                      "IN OUT writes a file in another format",
                      out);
 }
@@ -83,9 +90,10 @@ kiln_status kiln_bake_places(const kiln_parsed *parsed, kiln_bake *b, kiln_error
                                     : NULL;
     const bool scene_needed = kiln_bake_runs(b, "import") || !out;
     if (!b->scene && scene_needed)
-        return kiln_fail(err, KILN_E_USAGE,
-                         "no scene is given; give the folder or the file that holds it: " KILN_PIPELINE
-                         " SCENE; or bake a demo: " KILN_PIPELINE " --demo");
+        return kiln_fail(
+            err, KILN_E_USAGE,
+            "no scene is given; give the folder or the file that holds it: " KILN_PIPELINE
+            " SCENE; or bake a demo: " KILN_PIPELINE " --demo");
     if (b->scene && *b->scene) KILN_TRY(refuse_slash(b->scene, err));
     if (b->scene) KILN_TRY(as_path(&b->scene, err));
     if (out) KILN_TRY(as_path(&out, err));

@@ -20,9 +20,11 @@ typedef struct {
     bool overwrite;
 } targets;
 
-/* ---- what was given, now or before ---------------------------------------------------------------------------------------- */
-/* An option as this bake gives it to the stage, or as the manifest has stored it; "" where neither has. */
-static kiln_status option_text(const targets *t, const char *stage, const char *name, char out[KILN_PATH_MAX], kiln_error *err)
+/* ---- what was given, now or before ----------------------------------------------------------- */
+/* An option as this bake gives it to the stage, or as the manifest has stored it; "" where neither
+ * has. */
+static kiln_status option_text(const targets *t, const char *stage, const char *name,
+                               char out[KILN_PATH_MAX], kiln_error *err)
 {
     kiln_parameter *stored = NULL;
     uint32_t n = 0;
@@ -34,12 +36,13 @@ static kiln_status option_text(const targets *t, const char *stage, const char *
     out[0] = '\0';
     KILN_TRY(kiln_parameters_get(t->m, stage, &stored, &n, err));
     for (uint32_t i = 0; i < n; i++)
-        if (strcmp(stored[i].name, name) == 0) (void)snprintf(out, KILN_PATH_MAX, "%s", stored[i].value);
+        if (strcmp(stored[i].name, name) == 0)
+            (void)snprintf(out, KILN_PATH_MAX, "%s", stored[i].value);
     kiln_parameters_free(stored, n);
     return KILN_OK;
 }
 
-/* ---- exports --------------------------------------------------------------------------------------------------------------- */
+/* ---- exports --------------------------------------------------------------------------------- */
 static bool holds_any(const char *path)
 {
     bool any = false;
@@ -57,15 +60,17 @@ static kiln_status check_folder(const targets *t, const char *path, kiln_error *
     if (t->overwrite || !holds_any(path)) return KILN_OK;
     const kiln_listed says = kiln_product_guard_listed(t->guard, path);
     if (says == KILN_LISTED_CHANGED) return kiln_product_refuse_changed(path, err);
-    if (says == KILN_LISTED_UNCHANGED || kiln_product_folder_mark(path) != KILN_MARK_NONE) return KILN_OK;
-    return kiln_fail(
-        err, KILN_E_USAGE,
-        "the folder '%s' exists, but SplatKiln did not write it, as far as it knows; choose another place, or replace it with -w, "
-        "--overwrite",
-        path);
+    if (says == KILN_LISTED_UNCHANGED || kiln_product_folder_mark(path) != KILN_MARK_NONE)
+        return KILN_OK;
+    return kiln_fail(err, KILN_E_USAGE,
+                     "the folder '%s' exists, but SplatKiln did not write it, as far as it knows; "
+                     "choose another place, or replace it with -w, "
+                     "--overwrite",
+                     path);
 }
 
-static kiln_status check_format(const targets *t, const kiln_writer *w, const char *folder, kiln_error *err)
+static kiln_status check_format(const targets *t, const kiln_writer *w, const char *folder,
+                                kiln_error *err)
 {
     char path[KILN_PATH_MAX];
     KILN_TRY(kiln_path_join(path, sizeof path, folder, w->default_name, err));
@@ -81,21 +86,29 @@ static kiln_status check_format(const targets *t, const kiln_writer *w, const ch
 }
 
 /* A bake without a list remembers its exports otherwise, and kiln-export knows how. */
-static bool may_be_remembered(const targets *t) { return t->m && !kiln_product_guard_lists(t->guard, "export"); }
+static bool may_be_remembered(const targets *t)
+{
+    return t->m && !kiln_product_guard_lists(t->guard, "export");
+}
 
 static kiln_status check_exports(const targets *t, kiln_error *err)
 {
-    char output[KILN_PATH_MAX], format[KILN_PATH_MAX], version[KILN_PATH_MAX], folder[KILN_PATH_MAX];
+    char output[KILN_PATH_MAX], format[KILN_PATH_MAX], version[KILN_PATH_MAX],
+        folder[KILN_PATH_MAX];
     const kiln_writer *writers[KILN_WRITERS_MAX];
     uint32_t n;
     if (!kiln_bake_runs(t->b, "export")) return KILN_OK;
     KILN_TRY(option_text(t, "export", "format", format, err));
     KILN_TRY(option_text(t, "export", "output", output, err));
     if (output[0] && kiln_path_base(output)[0] && !kiln_is_dir(output))
-        return kiln_path_has_suffix(output) ? kiln_product_guard_check(t->guard, output, NULL, err) : KILN_OK;
+        return kiln_path_has_suffix(output) ? kiln_product_guard_check(t->guard, output, NULL, err)
+                                            : KILN_OK;
     if (!output[0] && may_be_remembered(t)) return KILN_OK;
-    if (kiln_writers_parse(format[0] ? format : "ply", writers, &n, NULL) != KILN_OK) return KILN_OK; /* the stage says why */
-    KILN_TRY(kiln_path_join(folder, sizeof folder, output[0] ? "" : t->b->out, output[0] ? output : "export", err));
+    /* the stage says why */
+    if (kiln_writers_parse(format[0] ? format : "ply", writers, &n, NULL) != KILN_OK)
+        return KILN_OK;
+    KILN_TRY(kiln_path_join(folder, sizeof folder, output[0] ? "" : t->b->out,
+                            output[0] ? output : "export", err));
     KILN_TRY(option_text(t, "export", "spz-version", version, err));
     for (uint32_t i = 0; i < n; i++) {
         const bool as_4 = strcmp(version, "4") == 0 && strcmp(writers[i]->name, "spz") == 0;
@@ -104,7 +117,7 @@ static kiln_status check_exports(const targets *t, kiln_error *err)
     return KILN_OK;
 }
 
-/* ---- pictures ---------------------------------------------------------------------------------------------------------------- */
+/* ---- pictures -------------------------------------------------------------------------------- */
 /* nftw has no context. */
 static struct {
     const targets *t;
@@ -120,7 +133,8 @@ static bool is_of_camera(const targets *t, const char *name)
     char camera[KILN_PATH_MAX];
     bool has = true;
     if (!t->m) return true;
-    (void)snprintf(camera, sizeof camera, "%.*s", (int)(strlen(name) - strlen(kiln_path_suffix(name)) - 1), name);
+    (void)snprintf(camera, sizeof camera, "%.*s",
+                   (int)(strlen(name) - strlen(kiln_path_suffix(name)) - 1), name);
     if (kiln_camera_exists(t->m, camera, &has, NULL) != KILN_OK || has) return true;
     const size_t n = strlen(camera);
     if (n <= sizeof depth - 1 || strcmp(camera + n - (sizeof depth - 1), depth) != 0) return false;
@@ -132,7 +146,8 @@ static int check_picture(const char *path, const struct stat *s, int type, struc
 {
     (void)s, (void)where;
     const char *const suffix = kiln_path_suffix(path);
-    if (type == FTW_D || (strcasecmp(suffix, "png") != 0 && strcasecmp(suffix, "npy") != 0)) return 0;
+    if (type == FTW_D || (strcasecmp(suffix, "png") != 0 && strcasecmp(suffix, "npy") != 0))
+        return 0;
     if (!is_of_camera(walk.t, path + walk.skip)) return 0;
     walk.st = kiln_product_guard_check(walk.t->guard, path, NULL, walk.err);
     return walk.st != KILN_OK;
@@ -147,8 +162,10 @@ static kiln_status check_pictures(const targets *t, kiln_error *err)
     KILN_TRY(option_text(t, "render", "output", output, err));
     if (video[0]) return kiln_product_guard_check(t->guard, video, NULL, err);
     if (output[0] && !kiln_is_dir(output))
-        return kiln_path_has_suffix(output) ? kiln_product_guard_check(t->guard, output, NULL, err) : KILN_OK;
-    KILN_TRY(kiln_path_join(folder, sizeof folder, output[0] ? "" : t->b->out, output[0] ? output : "renders", err));
+        return kiln_path_has_suffix(output) ? kiln_product_guard_check(t->guard, output, NULL, err)
+                                            : KILN_OK;
+    KILN_TRY(kiln_path_join(folder, sizeof folder, output[0] ? "" : t->b->out,
+                            output[0] ? output : "renders", err));
     walk.t = t;
     walk.skip = strlen(folder) + 1;
     walk.st = KILN_OK;
@@ -157,8 +174,9 @@ static kiln_status check_pictures(const targets *t, kiln_error *err)
     return walk.st;
 }
 
-/* ---- all of it --------------------------------------------------------------------------------------------------------------- */
-/* A page that cannot be written, because a folder or a pipe has its name, is no failure of the bake. */
+/* ---- all of it ------------------------------------------------------------------------------- */
+/* A page that cannot be written, because a folder or a pipe has its name, is no failure of the
+ * bake. */
 static kiln_status check_report(const targets *t, kiln_error *err)
 {
     char path[KILN_PATH_MAX];
@@ -180,7 +198,8 @@ kiln_status kiln_bake_targets_check(const kiln_bake *b, bool overwrite, kiln_err
 {
     targets t = {.b = b, .overwrite = overwrite};
     /* a manifest that cannot be read is for the first stage to complain of */
-    if (kiln_is_file(b->manifest) && kiln_manifest_open(b->manifest, KILN_OPEN_READ, "pipeline", true, &t.m, NULL) != KILN_OK)
+    if (kiln_is_file(b->manifest) &&
+        kiln_manifest_open(b->manifest, KILN_OPEN_READ, "pipeline", true, &t.m, NULL) != KILN_OK)
         return KILN_OK;
     kiln_status st = kiln_product_guard_open(t.m, overwrite, &t.guard, err);
     if (st == KILN_OK) st = check_all(&t, err);

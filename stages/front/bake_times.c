@@ -30,7 +30,9 @@ static last_run read_run(kiln_manifest *m, const char *stage)
     if (kiln_run_row_last(m, stage, &found, &row, NULL) == KILN_OK && found) {
         r.start_ns = row.start_ns;
         r.seconds = ((double)row.stop_ns - (double)row.start_ns) * 1e-9;
-        if (kiln_json_parse(row.counters, strlen(row.counters), 0, "a run", &r.counters, NULL, NULL) != KILN_OK) r.counters = NULL;
+        if (kiln_json_parse(row.counters, strlen(row.counters), 0, "a run", &r.counters, NULL,
+                            NULL) != KILN_OK)
+            r.counters = NULL;
     }
     kiln_run_row_release(&row);
     return r;
@@ -55,15 +57,17 @@ static double count_stage_rows(const json_t *counters)
 
 static double views_of(const json_t *counters)
 {
-    static const char *const keys[] = {"cameras", "views"}, *const counts[] = {"cameras_left_out", "views_left_out"};
+    static const char *const keys[] = {"cameras", "views"}, *const counts[] = {"cameras_left_out",
+                                                                               "views_left_out"};
     for (size_t i = 0; i < sizeof keys / sizeof *keys; i++) {
-        if (json_array_size(json_object_get(counters, keys[i]))) return (double)json_array_size(json_object_get(counters, keys[i]));
+        if (json_array_size(json_object_get(counters, keys[i])))
+            return (double)json_array_size(json_object_get(counters, keys[i]));
         if (number_of(counters, counts[i]) > 0) return number_of(counters, counts[i]);
     }
     return NAN;
 }
 
-/* ---- size ----------------------------------------------------------------------------------------------------------- */
+/* ---- size ------------------------------------------------------------------------------------ */
 static kiln_status add_view(void *size, const kiln_camera *c, kiln_error *err)
 {
     kiln_bake_size *z = size;
@@ -78,7 +82,8 @@ static kiln_status add_view(void *size, const kiln_camera *c, kiln_error *err)
 static void read_views(kiln_manifest *m, kiln_bake_size *z)
 {
     kiln_bake_size of_cameras = {0};
-    if (kiln_cameras_each(m, add_view, &of_cameras, NULL) != KILN_OK || of_cameras.views == 0) return;
+    if (kiln_cameras_each(m, add_view, &of_cameras, NULL) != KILN_OK || of_cameras.views == 0)
+        return;
     z->views = of_cameras.views;
     z->pixels = of_cameras.pixels;
     z->photo_pixels = of_cameras.photo_pixels;
@@ -104,16 +109,18 @@ static void take_bake_size(kiln_bake_size *z, const char *stage, const json_t *c
     if (!strcmp(stage, "import") && !isnan(number_of(counters, "rows_read")))
         z->rows = fmax(0, number_of(counters, "rows_read") - (dropped > 0 ? dropped : 0));
     if (!isnan(kept)) z->rows = kept;
-    if (!strcmp(stage, "prune") && !isnan(predicted_pairs(counters, z->views))) z->pairs = predicted_pairs(counters, z->views);
+    if (!strcmp(stage, "prune") && !isnan(predicted_pairs(counters, z->views)))
+        z->pairs = predicted_pairs(counters, z->views);
     if (!isnan(number_of(counters, "pairs"))) z->pairs = number_of(counters, "pairs");
 }
 
-/* ---- reading --------------------------------------------------------------------------------------------------------- */
+/* ---- reading --------------------------------------------------------------------------------- */
 static kiln_manifest *open_manifest(const kiln_time_left *t)
 {
     kiln_manifest *m;
     const bool is_open =
-        kiln_is_file(t->manifest) && kiln_manifest_open(t->manifest, KILN_OPEN_READ, "pipeline", true, &m, NULL) == KILN_OK;
+        kiln_is_file(t->manifest) &&
+        kiln_manifest_open(t->manifest, KILN_OPEN_READ, "pipeline", true, &m, NULL) == KILN_OK;
     return is_open ? m : NULL;
 }
 

@@ -22,7 +22,9 @@ static void append_option(char *out, size_t size, const char *name, bool from_ma
 {
     if (!from_make) append_call_text(out, size, "--", 2);
     for (; *name; name++) {
-        const char c = !from_make ? *name : *name == '-' ? '_' : (char)toupper((unsigned char)*name);
+        const char c = !from_make     ? *name
+                       : *name == '-' ? '_'
+                                      : (char)toupper((unsigned char)*name);
         append_call_text(out, size, &c, 1);
     }
 }
@@ -31,7 +33,8 @@ static const char *typed_name(const kiln_bake *b, size_t stage, const char *opti
 {
     const kiln_stage_options *s = &b->table->stage[stage];
     for (size_t i = 0; i < s->n; i++)
-        if (strlen(s->option[i].name) == n && !memcmp(s->option[i].name, option, n)) return b->call[stage].typed[i];
+        if (strlen(s->option[i].name) == n && !memcmp(s->option[i].name, option, n))
+            return b->call[stage].typed[i];
     return NULL;
 }
 
@@ -55,7 +58,8 @@ static void name_as_typed(const kiln_bake *b, size_t stage, kiln_error *err)
     (void)snprintf(err->msg, sizeof err->msg, "%s", out);
 }
 
-/* The stage from which the names come that options of another stage may have: cameras and the scene's kind, chunks. */
+/* The stage from which the names come that options of another stage may have: cameras and the
+ * scene's kind, chunks. */
 static const struct {
     const char *stage, *from;
 } names[] = {{"chunk", "import"}, {"tiles", "import"}, {"render", "import"}, {"export", "chunk"}};
@@ -67,12 +71,14 @@ static const char *names_from(const char *stage)
     return NULL;
 }
 
-static kiln_status check_call(const kiln_bake *b, size_t stage, kiln_check_scope scope, kiln_error *err)
+static kiln_status check_call(const kiln_bake *b, size_t stage, kiln_check_scope scope,
+                              kiln_error *err)
 {
     const kiln_stage_call *c = &b->call[stage];
     const kiln_stage_program *p = kiln_program_own(b->table->stage[stage].stage);
     kiln_error why = {0};
-    if (!p) return KILN_OK; /* a wrapper, or another version: it may take other texts, and checks them itself */
+    /* a wrapper, or another version: it may take other texts, and checks them itself */
+    if (!p) return KILN_OK;
     c->argv[0] = p->cli->program;
     const kiln_status st = kiln_program_check(p, (int)c->n, (char **)c->argv, scope, &why);
     if (st == KILN_OK) return KILN_OK;
@@ -84,8 +90,10 @@ kiln_status kiln_stage_calls_check(const kiln_bake *b, kiln_error *err)
 {
     for (size_t s = 0; s < b->table->n_stages; s++) {
         const char *from = names_from(b->table->stage[s].stage);
-        const kiln_check_scope here = from && kiln_bake_runs(b, from) ? KILN_CHECK_HERE : KILN_CHECK_NAMES;
-        if (b->runs[s]) KILN_TRY(check_call(b, s, b->asked->print_commands ? KILN_CHECK_TEXTS : here, err));
+        const kiln_check_scope here =
+            from && kiln_bake_runs(b, from) ? KILN_CHECK_HERE : KILN_CHECK_NAMES;
+        if (b->runs[s])
+            KILN_TRY(check_call(b, s, b->asked->print_commands ? KILN_CHECK_TEXTS : here, err));
     }
     return KILN_OK;
 }
@@ -93,7 +101,9 @@ kiln_status kiln_stage_calls_check(const kiln_bake *b, kiln_error *err)
 kiln_status kiln_stage_names_check(const kiln_bake *b, const char *done, kiln_error *err)
 {
     for (size_t s = 0; s < b->table->n_stages; s++) {
-        const char *from = b->runs[s] && b->call[s].n > b->call[s].first ? names_from(b->table->stage[s].stage) : NULL;
+        const char *from = b->runs[s] && b->call[s].n > b->call[s].first
+                               ? names_from(b->table->stage[s].stage)
+                               : NULL;
         if (from && !strcmp(from, done)) KILN_TRY(check_call(b, s, KILN_CHECK_NAMES, err));
     }
     return KILN_OK;

@@ -21,8 +21,11 @@ bool kiln_command_exists(const char *name)
     char path[KILN_PATH_MAX];
     while (at && *at) {
         const size_t n = strcspn(at, ":");
-        const int length = snprintf(path, sizeof path, "%.*s/%s", n ? (int)n : 1, n ? at : ".", name);
-        if (length > 0 && length < (int)sizeof path && kiln_is_file(path) && access(path, X_OK) == 0) return true;
+        const int length =
+            snprintf(path, sizeof path, "%.*s/%s", n ? (int)n : 1, n ? at : ".", name);
+        if (length > 0 && length < (int)sizeof path && kiln_is_file(path) &&
+            access(path, X_OK) == 0)
+            return true;
         at += n + (at[n] == ':');
     }
     return false;
@@ -34,7 +37,8 @@ static void become_command(char **words, char *const *environment, int out, int 
     const int null = open("/dev/null", O_RDONLY);
     sigset_t none;
     sigemptyset(&none);
-    if (null < 0 || dup2(null, STDIN_FILENO) < 0 || dup2(out, STDOUT_FILENO) < 0 || dup2(complaint, STDERR_FILENO) < 0)
+    if (null < 0 || dup2(null, STDIN_FILENO) < 0 || dup2(out, STDOUT_FILENO) < 0 ||
+        dup2(complaint, STDERR_FILENO) < 0)
         _exit(NO_SUCH_PROGRAM);
     (void)sigprocmask(SIG_SETMASK, &none, NULL);
     if (environment)
@@ -53,8 +57,10 @@ static kiln_status read_some(int *fd, kiln_buffer *b, kiln_error *err)
     char part[65536];
     const ssize_t n = read(*fd, part, sizeof part);
     if (n < 0 && errno == EINTR) return KILN_OK;
-    if (n < 0) return kiln_fail(err, KILN_E_IO, "cannot read a program's answer: %s", strerror(errno));
-    if (b->size + (size_t)n > SAID_MAX) return kiln_fail(err, KILN_E_IO, "a program's answer is too long");
+    if (n < 0)
+        return kiln_fail(err, KILN_E_IO, "cannot read a program's answer: %s", strerror(errno));
+    if (b->size + (size_t)n > SAID_MAX)
+        return kiln_fail(err, KILN_E_IO, "a program's answer is too long");
     if (n > 0) return kiln_buffer_put(b, part, (size_t)n, err);
     (void)close(*fd); /* was only read */
     *fd = -1;
@@ -67,7 +73,8 @@ static kiln_status read_both(int fds[2], kiln_command_answer *a, kiln_error *err
     while (fds[0] >= 0 || fds[1] >= 0) {
         struct pollfd p[2] = {{.fd = fds[0], .events = POLLIN}, {.fd = fds[1], .events = POLLIN}};
         if (poll(p, 2, -1) < 0 && errno != EINTR)
-            return kiln_fail(err, KILN_E_IO, "cannot wait for a program's answer: %s", strerror(errno));
+            return kiln_fail(err, KILN_E_IO, "cannot wait for a program's answer: %s",
+                             strerror(errno));
         for (int i = 0; i < 2; i++)
             if (fds[i] >= 0 && p[i].revents) KILN_TRY(read_some(&fds[i], into[i], err));
     }
@@ -91,7 +98,8 @@ static int code_of_child(pid_t pid)
     return WIFSIGNALED(status) ? 128 + WTERMSIG(status) : WEXITSTATUS(status);
 }
 
-kiln_status kiln_command_ask(const kiln_words *words, char *const *environment, kiln_command_answer *a, kiln_error *err)
+kiln_status kiln_command_ask(const kiln_words *words, char *const *environment,
+                             kiln_command_answer *a, kiln_error *err)
 {
     int out[2] = {-1, -1}, complaint[2] = {-1, -1};
     *a = (kiln_command_answer){0};
@@ -106,7 +114,9 @@ kiln_status kiln_command_ask(const kiln_words *words, char *const *environment, 
     (void)close(out[1]);
     (void)close(complaint[1]);
     int fds[2] = {out[0], complaint[0]};
-    kiln_status st = pid < 0 ? kiln_fail(err, KILN_E_IO, "cannot start '%s': %s", words->word[0], strerror(why)) : KILN_OK;
+    kiln_status st =
+        pid < 0 ? kiln_fail(err, KILN_E_IO, "cannot start '%s': %s", words->word[0], strerror(why))
+                : KILN_OK;
     if (st == KILN_OK) st = read_both(fds, a, err);
     close_ends(fds); /* a child that still writes ends then */
     if (pid > 0) a->code = code_of_child(pid);

@@ -1,8 +1,9 @@
-/* `kiln completion bash|zsh` -- a script from the option tables of all programs. It holds everything that it offers, so that no
- * program runs while somebody types.
+/* `kiln completion bash|zsh` -- a script from the option tables of all programs. It holds
+ * everything that it offers, so that no program runs while somebody types.
  *
  * What a value is: a list of words a|b|c, or one of
- *   @path  @dir  @manifest (*.db and folders)  @command (a command of kiln)  @text (nothing to offer) */
+ *   @path  @dir  @manifest (*.db and folders)  @command (a command of kiln)  @text (nothing to
+ * offer) */
 #include "base/file.h"
 #include "base/memory.h"
 #include "stages/front/convert_options.h"
@@ -35,9 +36,12 @@ typedef struct {
     kiln_pipeline_table pipeline; /* texts of its options point into it */
 } command_list;
 
-/* ---- what there is ----------------------------------------------------------------------------------------------- */
+/* ---- what there is --------------------------------------------------------------------------- */
 
-static const char *text_of(const json_t *row, const char *field) { return json_string_value(json_object_get(row, field)); }
+static const char *text_of(const json_t *row, const char *field)
+{
+    return json_string_value(json_object_get(row, field));
+}
 
 static kiln_opt_kind kind_of_offer(const json_t *row)
 {
@@ -63,7 +67,8 @@ static kiln_status add_program(command_list *list, const kiln_program_entry *e, 
                    .positionals = text_of(doc, "positionals"),
                    .is_program = true,
                    .doc = doc};
-    KILN_TRY(KILN_ALLOC(&c->options, json_array_size(options) + 1, "the options of a program", err));
+    KILN_TRY(
+        KILN_ALLOC(&c->options, json_array_size(options) + 1, "the options of a program", err));
     json_array_foreach(options, i, row)
     {
         const char *letter = text_of(row, "letter");
@@ -83,15 +88,21 @@ static void add_offers(command *c, const kiln_opt *rows, bool (*passes)(const ch
 {
     for (; rows->name; rows++)
         if (!(rows->flags & KILN_HIDDEN) && (!passes || passes(rows->name)))
-            c->options[c->n++] =
-                (offer){rows->name, rows->arg, rows->range, rows->help, rows->letter, rows->kind, rows->flags & KILN_KEYED};
+            c->options[c->n++] = (offer){rows->name,
+                                         rows->arg,
+                                         rows->range,
+                                         rows->help,
+                                         rows->letter,
+                                         rows->kind,
+                                         rows->flags & KILN_KEYED};
 }
 
 static kiln_status add_own(command_list *list, const kiln_front_row *row, kiln_error *err)
 {
     kiln_cli cli;
     const kiln_pipeline_table *table = &list->pipeline;
-    const bool is_pipeline = row->run == kiln_front_pipeline, is_slurm = row->run == kiln_front_slurm;
+    const bool is_pipeline = row->run == kiln_front_pipeline,
+               is_slurm = row->run == kiln_front_slurm;
     command *c = &list->command[list->n++];
     *c = (command){.name = row->name, .what = row->what, .positionals = row->positionals};
     if (is_pipeline) KILN_TRY(kiln_front_pipeline_cli(&cli, &list->pipeline, err));
@@ -105,7 +116,8 @@ static kiln_status add_own(command_list *list, const kiln_front_row *row, kiln_e
         add_offers(c, cli.common, NULL);
     }
     if (!is_pipeline && !is_slurm) return KILN_OK;
-    add_offers(c, table->rows, is_slurm ? kiln_front_slurm_passes : NULL); /* pipeline is the row before */
+    /* pipeline is the row before */
+    add_offers(c, table->rows, is_slurm ? kiln_front_slurm_passes : NULL);
     add_offers(c, kiln_print_options, NULL);
     return KILN_OK;
 }
@@ -114,22 +126,26 @@ static kiln_status list_commands(command_list *list, kiln_error *err)
 {
     static kiln_program_list programs; /* names are borrowed */
     KILN_TRY(kiln_programs_list(&programs, err));
-    for (const kiln_front_row *row = kiln_front_rows; row->name; row++) KILN_TRY(add_own(list, row, err));
+    for (const kiln_front_row *row = kiln_front_rows; row->name; row++)
+        KILN_TRY(add_own(list, row, err));
     for (unsigned i = 0; i < programs.n; i++) KILN_TRY(add_program(list, &programs.entry[i], err));
     return KILN_OK;
 }
 
-/* ---- what a word can be ------------------------------------------------------------------------------------------ */
+/* ---- what a word can be ---------------------------------------------------------------------- */
 
 static const char *value_of_offer(const offer *o)
 {
     if (o->kind == KILN_OPT_ENUM && o->range) return o->range;
     if (o->kind == KILN_OPT_LIST && o->arg && !strcmp(o->arg, "FILE")) return "@path";
     if (o->kind != KILN_OPT_PATH) return "@text";
-    return o->arg && !strcmp(o->arg, "DIR") ? "@dir" : o->arg && !strcmp(o->arg, "MANIFEST") ? "@manifest" : "@path";
+    return o->arg && !strcmp(o->arg, "DIR")        ? "@dir"
+           : o->arg && !strcmp(o->arg, "MANIFEST") ? "@manifest"
+                                                   : "@path";
 }
 
-/* "SCENE MANIFEST": the next one into name[64], without brackets, and what it is. NULL at the end. */
+/* "SCENE MANIFEST": the next one into name[64], without brackets, and what it is. NULL at the
+ * end. */
 static const char *next_positional(const char **at, char name[64])
 {
     const char *begin = *at + strspn(*at, " [");
@@ -143,7 +159,7 @@ static const char *next_positional(const char **at, char name[64])
     return !strcmp(name, "COMMAND") ? "@command" : "@path";
 }
 
-/* ---- bash -------------------------------------------------------------------------------------------------------- */
+/* ---- bash ------------------------------------------------------------------------------------ */
 
 static const char bash_code[] =
     "_kiln_offer() # what a word can be, what is typed of it\n"
@@ -151,7 +167,8 @@ static const char bash_code[] =
     "    case $1 in\n"
     "    @path) mapfile -t COMPREPLY < <(compgen -f -- \"$2\") ;;\n"
     "    @dir) mapfile -t COMPREPLY < <(compgen -d -- \"$2\") ;;\n"
-    "    @manifest) mapfile -t COMPREPLY < <(compgen -f -X '!*.db' -- \"$2\"; compgen -d -- \"$2\") ;;\n"
+    "    @manifest) mapfile -t COMPREPLY < <(compgen -f -X '!*.db' -- \"$2\"; compgen -d -- "
+    "\"$2\") ;;\n"
     "    @command) mapfile -t COMPREPLY < <(compgen -W \"$_kiln_commands\" -- \"$2\") ;;\n"
     "    @text | '') ;;\n"
     "    *) mapfile -t COMPREPLY < <(compgen -W \"${1//|/ }\" -- \"$2\") ;;\n"
@@ -170,12 +187,14 @@ static const char bash_code[] =
     "\n"
     "_kiln()\n"
     "{\n"
-    "    local cur=${COMP_WORDS[COMP_CWORD]} command=${COMP_WORDS[0]##*/} first=1 n=0 ended='' takes='' options='' positionals='' "
+    "    local cur=${COMP_WORDS[COMP_CWORD]} command=${COMP_WORDS[0]##*/} first=1 n=0 ended='' "
+    "takes='' options='' positionals='' "
     "word i\n"
     "    COMPREPLY=()\n"
     "    if [ \"$command\" = kiln ]; then\n"
     "        if [ \"$COMP_CWORD\" -eq 1 ]; then\n"
-    "            case $cur in -*) _kiln_offer '--help|--version' \"$cur\" ;; *) _kiln_offer @command \"$cur\" ;; esac\n"
+    "            case $cur in -*) _kiln_offer '--help|--version' \"$cur\" ;; *) _kiln_offer "
+    "@command \"$cur\" ;; esac\n"
     "            return\n"
     "        fi\n"
     "        command=${COMP_WORDS[1]} first=2\n"
@@ -184,7 +203,8 @@ static const char bash_code[] =
     "    [ \"$cur\" != = ] || cur=\n"
     "    for ((i = first; i < COMP_CWORD; i++)); do\n"
     "        word=${COMP_WORDS[i]}\n"
-    "        if [ -n \"$takes\" ]; then # the value of the option in front, perhaps behind a =, which bash makes a word of its "
+    "        if [ -n \"$takes\" ]; then # the value of the option in front, perhaps behind a =, "
+    "which bash makes a word of its "
     "own\n"
     "            [ \"$word\" = = ] || takes=\n"
     "        elif [ \"$word\" = = ]; then\n"
@@ -220,11 +240,13 @@ static void bash_table(const command *c, FILE *out)
     char name[64];
     const char *at = c->positionals ? c->positionals : "", *kind;
     (void)fprintf(out, "    %s)\n        positionals='", c->name);
-    for (const char *space = ""; (kind = next_positional(&at, name)); space = " ") (void)fprintf(out, "%s%s", space, kind);
+    for (const char *space = ""; (kind = next_positional(&at, name)); space = " ")
+        (void)fprintf(out, "%s%s", space, kind);
     (void)fputs("'\n        options='", out);
     for (size_t i = 0; i < c->n; i++) {
         const offer *o = &c->options[i];
-        const char *value = o->kind == KILN_OPT_BOOL ? "" : value_of_offer(o), *equals = *value ? "=" : "";
+        const char *value = o->kind == KILN_OPT_BOOL ? "" : value_of_offer(o),
+                   *equals = *value ? "=" : "";
         (void)fprintf(out, "%s--%s%s%s", i ? " " : "", o->name, equals, value);
         if (o->letter) (void)fprintf(out, " -%c%s%s", o->letter, equals, value);
         if (o->kind == KILN_OPT_BOOL && o->stored) (void)fprintf(out, " --no-%s", o->name);
@@ -234,11 +256,14 @@ static void bash_table(const command *c, FILE *out)
 
 static void print_bash(const command_list *list, FILE *out)
 {
-    (void)fputs("# bash completion for kiln and its programs; made by `kiln completion bash` from their option tables.\n"
+    (void)fputs("# bash completion for kiln and its programs; made by `kiln completion bash` from "
+                "their option tables.\n"
                 "_kiln_commands='",
                 out);
-    for (size_t i = 0; i < list->n; i++) (void)fprintf(out, "%s%s", i ? " " : "", list->command[i].name);
-    (void)fputs("'\n\n_kiln_table() # command: sets positionals and options\n{\n    case $1 in\n", out);
+    for (size_t i = 0; i < list->n; i++)
+        (void)fprintf(out, "%s%s", i ? " " : "", list->command[i].name);
+    (void)fputs("'\n\n_kiln_table() # command: sets positionals and options\n{\n    case $1 in\n",
+                out);
     for (size_t i = 0; i < list->n; i++) bash_table(&list->command[i], out);
     (void)fprintf(out, "    *) return 1 ;;\n    esac\n}\n\n%s\ncomplete -F _kiln kiln", bash_code);
     for (size_t i = 0; i < list->n; i++)
@@ -246,7 +271,7 @@ static void print_bash(const command_list *list, FILE *out)
     (void)fputc('\n', out);
 }
 
-/* ---- zsh --------------------------------------------------------------------------------------------------------- */
+/* ---- zsh ------------------------------------------------------------------------------------- */
 
 /* Inside single quotes, with what _arguments and _describe take for syntax escaped. */
 static void zsh_text(const char *text, FILE *out)
@@ -284,10 +309,11 @@ static void zsh_option(const offer *o, FILE *out)
 {
     const bool has_value = o->kind != KILN_OPT_BOOL;
     if (o->letter)
-        (void)fprintf(out, " \\\n        '(-%c --%s)'{-%c%s,--%s%s}'[", o->letter, o->name, o->letter, has_value ? "+" : "",
-                      o->name, has_value ? "=" : "");
+        (void)fprintf(out, " \\\n        '(-%c --%s)'{-%c%s,--%s%s}'[", o->letter, o->name,
+                      o->letter, has_value ? "+" : "", o->name, has_value ? "=" : "");
     else
-        (void)fprintf(out, " \\\n        '%s--%s%s[", o->kind == KILN_OPT_LIST ? "*" : "", o->name, has_value ? "=" : "");
+        (void)fprintf(out, " \\\n        '%s--%s%s[", o->kind == KILN_OPT_LIST ? "*" : "", o->name,
+                      has_value ? "=" : "");
     zsh_text(o->help, out);
     (void)fputc(']', out);
     if (has_value) zsh_value(o->arg ? o->arg : "VALUE", value_of_offer(o), out);
@@ -313,30 +339,33 @@ static void zsh_function(const command *c, FILE *out)
     (void)fputs("\n}\n", out);
 }
 
-static const char zsh_code[] = "\n_kiln() {\n"
-                               "    local command=${service#kiln-}\n"
-                               "    if [[ $service == kiln ]]; then\n"
-                               "        if (( CURRENT == 2 )); then\n"
-                               "            _describe -t commands 'command of kiln' _kiln_described\n"
-                               "            return\n"
-                               "        fi\n"
-                               "        command=$words[2]\n"
-                               "        shift words\n"
-                               "        (( CURRENT-- ))\n"
-                               "    fi\n"
-                               "    (( $+functions[_kiln_$command] )) && _kiln_$command\n"
-                               "}\n\n"
-                               "_kiln \"$@\"\n";
+static const char zsh_code[] =
+    "\n_kiln() {\n"
+    "    local command=${service#kiln-}\n"
+    "    if [[ $service == kiln ]]; then\n"
+    "        if (( CURRENT == 2 )); then\n"
+    "            _describe -t commands 'command of kiln' _kiln_described\n"
+    "            return\n"
+    "        fi\n"
+    "        command=$words[2]\n"
+    "        shift words\n"
+    "        (( CURRENT-- ))\n"
+    "    fi\n"
+    "    (( $+functions[_kiln_$command] )) && _kiln_$command\n"
+    "}\n\n"
+    "_kiln \"$@\"\n";
 
 static void print_zsh(const command_list *list, FILE *out)
 {
     (void)fputs("#compdef kiln", out);
     for (size_t i = 0; i < list->n; i++)
         if (list->command[i].is_program) (void)fprintf(out, " kiln-%s", list->command[i].name);
-    (void)fputs("\n# zsh completion for kiln and its programs; made by `kiln completion zsh` from their option tables.\n"
+    (void)fputs("\n# zsh completion for kiln and its programs; made by `kiln completion zsh` from "
+                "their option tables.\n"
                 "typeset -g _kiln_commands='",
                 out);
-    for (size_t i = 0; i < list->n; i++) (void)fprintf(out, "%s%s", i ? " " : "", list->command[i].name);
+    for (size_t i = 0; i < list->n; i++)
+        (void)fprintf(out, "%s%s", i ? " " : "", list->command[i].name);
     (void)fputs("'\ntypeset -ga _kiln_described=(\n", out);
     for (size_t i = 0; i < list->n; i++) {
         (void)fprintf(out, "    '%s:", list->command[i].name);
@@ -348,7 +377,7 @@ static void print_zsh(const command_list *list, FILE *out)
     (void)fputs(zsh_code, out);
 }
 
-/* ---- the command ------------------------------------------------------------------------------------------------- */
+/* ---- the command ----------------------------------------------------------------------------- */
 
 static void release_commands(command_list *list)
 {
@@ -375,7 +404,8 @@ kiln_status kiln_front_completion(int argc, char **argv, int *code, kiln_error *
         (void)puts(usage);
         return KILN_OK;
     }
-    if (!bash && strcmp(shell, "zsh") != 0) return kiln_fail(err, KILN_E_USAGE, "kiln completion takes bash or zsh");
+    if (!bash && strcmp(shell, "zsh") != 0)
+        return kiln_fail(err, KILN_E_USAGE, "kiln completion takes bash or zsh");
     const kiln_status st = list_commands(&list, err);
     if (st == KILN_OK && bash) print_bash(&list, stdout);
     if (st == KILN_OK && !bash) print_zsh(&list, stdout);

@@ -1,10 +1,12 @@
-/* `kiln convert` -- a file of any format that is read becomes one of any format that is written, and nothing else stays.
+/* `kiln convert` -- a file of any format that is read becomes one of any format that is written,
+ * and nothing else stays.
  *
- * The rows are read as kiln-import reads them and written as kiln-export writes the layer `source` (stages/convert), so the bytes
- * are theirs, and so are formats, filters and sentences. A format that also holds cameras gets them from a bake: kiln-import into a
- * manifest of its own, then kiln-export, in this process. So does a cut of the levels of detail (--count), with kiln-knn,
- * kiln-chunk and kiln-lod in between. That and streams take a folder, OUT.tmp.kiln-HOST-PID, removed on every way out; what a
- * killed convert has left goes when OUT is made again. */
+ * The rows are read as kiln-import reads them and written as kiln-export writes the layer `source`
+ * (stages/convert), so the bytes are theirs, and so are formats, filters and sentences. A format
+ * that also holds cameras gets them from a bake: kiln-import into a manifest of its own, then
+ * kiln-export, in this process. So does a cut of the levels of detail (--count), with kiln-knn,
+ * kiln-chunk and kiln-lod in between. That and streams take a folder, OUT.tmp.kiln-HOST-PID,
+ * removed on every way out; what a killed convert has left goes when OUT is made again. */
 #include "stages/front/convert_streams.h"
 
 #include "base/file.h"
@@ -34,7 +36,8 @@ enum { N_BETWEEN = 3 };
 static const struct {
     const kiln_stage_program *stage;
     const char *option; /* NULL: none */
-} between[N_BETWEEN] = {{&kiln_stage_knn, NULL}, {&kiln_stage_chunk, "--layer=source"}, {&kiln_stage_lod, NULL}};
+} between[N_BETWEEN] = {
+    {&kiln_stage_knn, NULL}, {&kiln_stage_chunk, "--layer=source"}, {&kiln_stage_lod, NULL}};
 
 /* Without --ram: a chunk of 65,536 rows of degree 3 takes 204 MiB to be merged. */
 #define RAM_OF_LEVELS "512M"
@@ -49,29 +52,32 @@ typedef struct {
     size_t there;               /* how much of it was there, once `parents` are made */
     char folder[KILN_PATH_MAX]; /* "" until it is made */
     char manifest[KILN_PATH_MAX];
-    bool to_stream, parents, bakes, cuts; /* cuts: a part of the levels of detail is written, which takes chunks */
-    kiln_words import, export;            /* where it bakes; else `import` is all of it */
+    /* cuts: a part of the levels of detail is written, which takes chunks */
+    bool to_stream, parents, bakes, cuts;
+    kiln_words import, export; /* where it bakes; else `import` is all of it */
     kiln_words between[N_BETWEEN];
 } conversion;
 
 static bool is_stream(const char *word) { return strcmp(word, "-") == 0; }
 
-/* ---- what is refused before anything is done ------------------------------------------------------------- */
+/* ---- what is refused before anything is done ------------------------------------------------- */
 
-/* A letter of splat-transform that means another thing: to move a scene by it would be wrong without a word. */
+/* A letter of splat-transform that means another thing: to move a scene by it would be wrong
+ * without a word. */
 static kiln_status refuse_letters(int argc, char **argv, kiln_error *err)
 {
     static const struct {
         const char *letter, *name;
-    } others[] = {{"-t", "translate"}, {"-r", "rotate"}, {"-B", "filter-box"}, {"-S", "filter-sphere"}};
+    } others[] = {
+        {"-t", "translate"}, {"-r", "rotate"}, {"-B", "filter-box"}, {"-S", "filter-sphere"}};
     for (int i = 1; i < argc && strcmp(argv[i], "--") != 0; i++)
         for (size_t k = 0; k < sizeof others / sizeof *others; k++)
             if (!strcmp(argv[i], others[k].letter))
-                return kiln_fail(
-                    err, KILN_E_USAGE,
-                    "%s of splat-transform counts in a frame that is turned by 180 degrees about z, with x and y of other "
-                    "signs; --%s takes the numbers of a PLY",
-                    others[k].letter, others[k].name);
+                return kiln_fail(err, KILN_E_USAGE,
+                                 "%s of splat-transform counts in a frame that is turned by 180 "
+                                 "degrees about z, with x and y of other "
+                                 "signs; --%s takes the numbers of a PLY",
+                                 others[k].letter, others[k].name);
     return KILN_OK;
 }
 
@@ -83,8 +89,9 @@ static kiln_status refuse_levels(const conversion *c, kiln_error *err)
     kiln_status st = kiln_word_quote(&scene, c->parsed.positional[0], err);
     if (st == KILN_OK)
         st = kiln_fail(err, KILN_E_USAGE,
-                       "the format %s is made of levels of detail, and those take a bake: kiln pipeline %.*s --export %s", w->name,
-                       (int)scene.size, (const char *)scene.data, w->name);
+                       "the format %s is made of levels of detail, and those take a bake: kiln "
+                       "pipeline %.*s --export %s",
+                       w->name, (int)scene.size, (const char *)scene.data, w->name);
     kiln_buffer_release(&scene);
     return st;
 }
@@ -98,7 +105,8 @@ static kiln_status refuse_order(const conversion *c, kiln_error *err)
     kiln_status st = kiln_word_quote(&scene, c->parsed.positional[0], err);
     if (st == KILN_OK)
         st = kiln_fail(err, KILN_E_USAGE,
-                       "--order baked is the order of chunks, and those take a bake: kiln pipeline %.*s --export ply --order baked",
+                       "--order baked is the order of chunks, and those take a bake: kiln pipeline "
+                       "%.*s --export ply --order baked",
                        (int)scene.size, (const char *)scene.data);
     kiln_buffer_release(&scene);
     return st;
@@ -114,17 +122,22 @@ static unsigned count_streams(const conversion *c)
 static kiln_status check_streams(const conversion *c, kiln_error *err)
 {
     const unsigned n = count_streams(c);
-    if (n > 1) return kiln_fail(err, KILN_E_USAGE, "standard input, '-', is one file; it is named %u times", n);
+    if (n > 1)
+        return kiln_fail(err, KILN_E_USAGE,
+                         "standard input, '-', is one file; it is named %u times", n);
     if (c->to_stream && kiln_common_values.json)
         return kiln_fail(err, KILN_E_USAGE,
-                         "--json prints its report to standard output, where the scene goes; name a file as OUT");
+                         "--json prints its report to standard output, where the scene goes; name "
+                         "a file as OUT");
     if (c->to_stream && c->writer->functions->place != KILN_PLACE_FILE)
-        return kiln_fail(err, KILN_E_USAGE, "the format %s is a folder, which standard output cannot take; name a folder",
-                         c->writer->name);
+        return kiln_fail(
+            err, KILN_E_USAGE,
+            "the format %s is a folder, which standard output cannot take; name a folder",
+            c->writer->name);
     return KILN_OK;
 }
 
-/* ---- folders above OUT ----------------------------------------------------------------------------------- */
+/* ---- folders above OUT ----------------------------------------------------------------------- */
 
 /* How much of a path is there: the length of its longest beginning that is. */
 static size_t length_there(const char *path)
@@ -139,7 +152,8 @@ static size_t length_there(const char *path)
     return 0;
 }
 
-/* Those that were made for an OUT that did not come about, or for scratch; one that has something in it stays. */
+/* Those that were made for an OUT that did not come about, or for scratch; one that has something
+ * in it stays. */
 static void remove_parents(const char *path, size_t there)
 {
     char above[KILN_PATH_MAX];
@@ -150,7 +164,7 @@ static void remove_parents(const char *path, size_t there)
     }
 }
 
-/* ---- the folder for what has no other place -------------------------------------------------------------- */
+/* ---- the folder for what has no other place -------------------------------------------------- */
 
 /* Fills `beside`, by whose name the folder is found again. */
 static kiln_status name_place(conversion *c, kiln_error *err)
@@ -162,7 +176,8 @@ static kiln_status name_place(conversion *c, kiln_error *err)
     else
         KILN_TRY(kiln_convert_target(c->out, c->writer, target, err));
     if (!scratch && c->to_stream) scratch = temporary && *temporary ? temporary : "/tmp";
-    if (scratch) return kiln_path_join(c->beside, sizeof c->beside, scratch, kiln_path_base(target), err);
+    if (scratch)
+        return kiln_path_join(c->beside, sizeof c->beside, scratch, kiln_path_base(target), err);
     (void)snprintf(c->beside, sizeof c->beside, "%s", target);
     return KILN_OK;
 }
@@ -175,13 +190,16 @@ static kiln_status make_convert_folder(conversion *c, kiln_error *err)
     KILN_TRY(kiln_temporary_path(c->beside, c->folder, err));
     if (mkdir(c->folder, 0700) != 0) {
         const int why = errno;
-        (void)kiln_fail(err, KILN_E_IO, "cannot make the folder '%s': %s; --scratch-dir names another place", c->folder,
-                        strerror(why));
+        (void)kiln_fail(err, KILN_E_IO,
+                        "cannot make the folder '%s': %s; --scratch-dir names another place",
+                        c->folder, strerror(why));
         c->folder[0] = '\0';
         return KILN_E_IO;
     }
     KILN_TRY(kiln_path_join(c->manifest, sizeof c->manifest, c->folder, "manifest.db", err));
-    return c->to_stream ? kiln_path_join(c->out, sizeof c->out, c->folder, c->writer->default_name, err) : KILN_OK;
+    return c->to_stream
+               ? kiln_path_join(c->out, sizeof c->out, c->folder, c->writer->default_name, err)
+               : KILN_OK;
 }
 
 static void drop_convert_folder(const conversion *c)
@@ -190,11 +208,13 @@ static void drop_convert_folder(const conversion *c)
     if (c->parents) remove_parents(c->beside, c->there);
 }
 
-/* ---- the command lines ----------------------------------------------------------------------------------- */
+/* ---- the command lines ----------------------------------------------------------------------- */
 
-static kiln_status input_path(const conversion *c, unsigned i, char out[KILN_PATH_MAX], kiln_error *err)
+static kiln_status input_path(const conversion *c, unsigned i, char out[KILN_PATH_MAX],
+                              kiln_error *err)
 {
-    if (is_stream(c->parsed.positional[i])) return kiln_path_join(out, KILN_PATH_MAX, c->folder, "stdin", err);
+    if (is_stream(c->parsed.positional[i]))
+        return kiln_path_join(out, KILN_PATH_MAX, c->folder, "stdin", err);
     (void)snprintf(out, KILN_PATH_MAX, "%s", c->parsed.positional[i]);
     return KILN_OK;
 }
@@ -255,15 +275,17 @@ static kiln_status make_between_words(conversion *c, kiln_error *err)
     return KILN_OK;
 }
 
-/* ---- running --------------------------------------------------------------------------------------------- */
+/* ---- running --------------------------------------------------------------------------------- */
 
 static const kiln_stage_program convert_program = {.name = "convert",
-                                                   .flags = KILN_PROGRAM_OPENS_ITSELF | KILN_PROGRAM_SERIAL,
+                                                   .flags = KILN_PROGRAM_OPENS_ITSELF |
+                                                            KILN_PROGRAM_SERIAL,
                                                    .run = kiln_convert_run,
                                                    .unit = kiln_convert_unit};
 
 /* Under our name, by which sentences begin. */
-static int run_program(const kiln_stage_program *program, const kiln_cli *cli, const kiln_words *words)
+static int run_program(const kiln_stage_program *program, const kiln_cli *cli,
+                       const kiln_words *words)
 {
     static kiln_stage_program ours; /* the engine keeps them until its next start */
     static kiln_cli named;
@@ -277,7 +299,8 @@ static int run_program(const kiln_stage_program *program, const kiln_cli *cli, c
     return code;
 }
 
-/* The files of a folder that is shared with others stand in it before the last is written. was_there: the folder, before. */
+/* The files of a folder that is shared with others stand in it before the last is written.
+ * was_there: the folder, before. */
 static void discard_shared(const conversion *c, bool was_there, int code)
 {
     char target[KILN_PATH_MAX];
@@ -301,7 +324,8 @@ static kiln_status need_gaussians(const conversion *c, kiln_error *err)
         kiln_manifest_close(m);
     }
     if (st == KILN_OK && scene->kind != KILN_SCENE_SPLATS)
-        st = kiln_fail(err, KILN_E_INPUT, "'%s' holds points, and --level, --count and --percent are of Gaussians",
+        st = kiln_fail(err, KILN_E_INPUT,
+                       "'%s' holds points, and --level, --count and --percent are of Gaussians",
                        c->parsed.positional[0]);
     free(scene);
     return st;
@@ -315,7 +339,8 @@ static kiln_status run_bake(conversion *c, int *code, kiln_error *err)
     *code = run_program(&kiln_stage_import, kiln_stage_import.cli, &c->import);
     if (*code == 0 && c->cuts) {
         KILN_TRY(need_gaussians(c, err));
-        kiln_say("levels of detail are made in a bake in '%s', which is removed afterwards", c->folder);
+        kiln_say("levels of detail are made in a bake in '%s', which is removed afterwards",
+                 c->folder);
     }
     for (int i = 0; i < N_BETWEEN && c->cuts && *code == 0; i++)
         *code = run_program(between[i].stage, between[i].stage->cli, &c->between[i]);
@@ -363,12 +388,14 @@ static kiln_status plan_conversion(conversion *c, kiln_error *err)
     c->cuts = kiln_cut_is_asked(&kiln_export_given);
     c->bakes = c->writer->functions->views || c->cuts;
     if (!kiln_opt_given(&c->cli, "ram")) kiln_ram_default_grows();
-    if (c->cuts && !kiln_opt_given(&c->cli, "ram")) KILN_TRY(kiln_opt_give(&c->cli, "ram", RAM_OF_LEVELS, err));
+    if (c->cuts && !kiln_opt_given(&c->cli, "ram"))
+        KILN_TRY(kiln_opt_give(&c->cli, "ram", RAM_OF_LEVELS, err));
     KILN_TRY(refuse_levels(c, err));
     KILN_TRY(kiln_cut_check(&kiln_export_given, &c->writer, 1, err));
     KILN_TRY(refuse_order(c, err));
     KILN_TRY(check_streams(c, err));
-    return c->to_stream ? KILN_OK : kiln_convert_guard(c->parsed.positional, c->n, c->out, c->bakes, err);
+    return c->to_stream ? KILN_OK
+                        : kiln_convert_guard(c->parsed.positional, c->n, c->out, c->bakes, err);
 }
 
 /* A terminal that is closed ends it like SIGTERM. */
@@ -378,7 +405,8 @@ static void on_hangup(int signal)
     (void)raise(SIGTERM);
 }
 
-/* So that the folder is removed on every way out: a reader that is gone (SIGPIPE) and ulimit -f (SIGXFSZ) are errors of a write. */
+/* So that the folder is removed on every way out: a reader that is gone (SIGPIPE) and ulimit -f
+ * (SIGXFSZ) are errors of a write. */
 static void watch_signals(void)
 {
     struct sigaction was;
@@ -386,7 +414,9 @@ static void watch_signals(void)
     kiln_interrupt_watch("nothing is left of it");
     (void)signal(SIGPIPE, SIG_IGN);
     (void)signal(SIGXFSZ, SIG_IGN);
-    if (sigaction(SIGHUP, NULL, &was) == 0 && was.sa_handler != SIG_IGN) (void)sigaction(SIGHUP, &hangup, NULL); /* else nohup */
+    /* else nohup */
+    if (sigaction(SIGHUP, NULL, &was) == 0 && was.sa_handler != SIG_IGN)
+        (void)sigaction(SIGHUP, &hangup, NULL);
 }
 
 kiln_status kiln_front_convert(int argc, char **argv, int *code, kiln_error *err)

@@ -1,5 +1,5 @@
-/* convert_options -- see the header. A value is parsed into the storage of its stage, which the stage's own start overwrites: so
- * all are turned into words before the first stage runs. */
+/* convert_options -- see the header. A value is parsed into the storage of its stage, which the
+ * stage's own start overwrites: so all are turned into words before the first stage runs. */
 #include "stages/front/convert_options.h"
 
 #include "stages/engine/parent/options.h"
@@ -12,8 +12,8 @@ kiln_convert_options kiln_convert_given;
 
 enum { FOR_IMPORT = 1, FOR_EXPORT = 2, FOR_BOTH = FOR_IMPORT | FOR_EXPORT, FOR_ALL = 7 };
 
-/* Which options it has, of whose table. `as`: its name here, where both stages have one of that name in another sense. letter: as
- * splat-transform has it, where it means the same there. */
+/* Which options it has, of whose table. `as`: its name here, where both stages have one of that
+ * name in another sense. letter: as splat-transform has it, where it means the same there. */
 typedef struct {
     unsigned stages;
     const char *name, *as;
@@ -23,13 +23,16 @@ typedef struct {
 } taken;
 
 #define WRITER(id, name, ...) " " name
-static const char format_help[] =
-    "write OUT in this format where its suffix names none, and to standard output; kiln-export --list-formats describes them:"
+static const char format_help[] = "write OUT in this format where its suffix names none, and to "
+                                  "standard output; kiln-export --list-formats describes them:"
 #include "stages/formats/writers.def"
     ;
 #undef WRITER
 
-#define TAKE(STAGES, NAME, ...) {.stages = (STAGES), .name = (NAME), __VA_ARGS__}
+#define TAKE(STAGES, NAME, ...)                         \
+    {                                                   \
+        .stages = (STAGES), .name = (NAME), __VA_ARGS__ \
+    }
 /* clang-format off */
 static const taken list[] = {
     TAKE(FOR_EXPORT, "format", .group = "What is written", .brief = "write this format where the suffix of OUT names none",
@@ -87,13 +90,14 @@ static const taken shared[] = {
 
 static const kiln_opt own[] = {
     KILN_OPTION_BOOL("filter-nan", &kiln_convert_given.filter_nan,
-                     "leave out rows with numbers that are not finite, which is done in any case", .letter = 'N',
-                     .brief = "accepted for splat-transform's scripts; always done", .group = "Others"),
-    KILN_OPTION_PATH(
-        "scratch-dir", &kiln_convert_given.scratch_dir, "DIR",
-        "keep streams on their way in this folder, and the rows of a format with cameras; else they lie beside OUT; they "
-        "take as much room as a PLY",
-        .brief = "put temporary files here instead of beside OUT"),
+                     "leave out rows with numbers that are not finite, which is done in any case",
+                     .letter = 'N', .brief = "accepted for splat-transform's scripts; always done",
+                     .group = "Others"),
+    KILN_OPTION_PATH("scratch-dir", &kiln_convert_given.scratch_dir, "DIR",
+                     "keep streams on their way in this folder, and the rows of a format with "
+                     "cameras; else they lie beside OUT; they "
+                     "take as much room as a PLY",
+                     .brief = "put temporary files here instead of beside OUT"),
 };
 
 #define N_ROWS(table) (sizeof(table) / sizeof *(table))
@@ -134,7 +138,8 @@ static kiln_status take_check(const kiln_cli *of, const taken *t, kiln_error *er
 {
     for (const kiln_opt_check *c = of->checks; c && c->name; c++) {
         if (strcmp(c->name, t->name) != 0) continue;
-        if (table.n_checks == CHECKS) return kiln_fail(err, KILN_E_BUG, "more than %d checks of options", CHECKS);
+        if (table.n_checks == CHECKS)
+            return kiln_fail(err, KILN_E_BUG, "more than %d checks of options", CHECKS);
         table.checks[table.n_checks++] = (kiln_opt_check){t->as ? t->as : t->name, c->check};
     }
     return KILN_OK;
@@ -147,7 +152,8 @@ static kiln_status take_rows(kiln_error *err)
     for (size_t i = 0; i < N_ROWS(list); i++) {
         const kiln_cli *of = stage_of(&list[i])->cli;
         const kiln_opt *from = row_named(of->options, list[i].name);
-        if (!from) return kiln_fail(err, KILN_E_BUG, "%s has no option --%s", of->program, list[i].name);
+        if (!from)
+            return kiln_fail(err, KILN_E_BUG, "%s has no option --%s", of->program, list[i].name);
         take_option_row(from, &list[i], &table.rows[n++]);
         KILN_TRY(take_check(of, &list[i], err));
     }
@@ -163,23 +169,31 @@ static kiln_status take_shared(const kiln_cli *merged, kiln_error *err)
         if (!from) return kiln_fail(err, KILN_E_BUG, "no stage has an option --%s", shared[i].name);
         take_option_row(from, &shared[i], &table.common[n++]);
     }
-    for (const kiln_opt *o = kiln_print_options; o->name && n < SHARED_ROWS; o++) table.common[n++] = *o;
+    for (const kiln_opt *o = kiln_print_options; o->name && n < SHARED_ROWS; o++)
+        table.common[n++] = *o;
     return KILN_OK;
 }
 
 static const char *const notes[] = {
-    "The rows are read as kiln-import reads them and written as kiln-export writes the layer source: the bytes are the same. Rows "
+    "The rows are read as kiln-import reads them and written as kiln-export writes the layer "
+    "source: the bytes are the same. Rows "
     "with "
     "numbers that are not finite are left out and counted. Nothing is kept of the way.",
-    "--level, --count and --percent take levels of detail. They are made in a bake beside OUT, or in --scratch-dir, which is removed "
+    "--level, --count and --percent take levels of detail. They are made in a bake beside OUT, or "
+    "in --scratch-dir, which is removed "
     "afterwards: three times as large as a PLY of the rows. --ram is then 512M by default.",
-    "The default of --ram grows to what a conversion needs, up to half of what is free, and convert says so.",
-    "Several files become one, in this order. Filters look at the coordinates of the files, before any move; a move scales, turns, "
+    "The default of --ram grows to what a conversion needs, up to half of what is free, and "
+    "convert says so.",
+    "Several files become one, in this order. Filters look at the coordinates of the files, before "
+    "any move; a move scales, turns, "
     "then "
     "translates.",
-    "- is standard input, or standard output, which takes the format from --format (ply) and is written when the file is whole.",
-    "-t, -r, -B and -S of splat-transform count in a frame that is turned by 180 degrees about z. --translate, --rotate, "
-    "--filter-box and --filter-sphere count in the numbers of a PLY. So x and y of a move have the other sign here, and turns "
+    "- is standard input, or standard output, which takes the format from --format (ply) and is "
+    "written when the file is whole.",
+    "-t, -r, -B and -S of splat-transform count in a frame that is turned by 180 degrees about z. "
+    "--translate, --rotate, "
+    "--filter-box and --filter-sphere count in the numbers of a PLY. So x and y of a move have the "
+    "other sign here, and turns "
     "about x and y go the other way. -s is the same.",
     NULL};
 
@@ -190,7 +204,8 @@ kiln_status kiln_convert_cli(kiln_cli *out, kiln_error *err)
     KILN_TRY(take_rows(err));
     KILN_TRY(take_shared(&merged, err));
     *out = (kiln_cli){.program = KILN_CONVERT,
-                      .summary = "turns a scene of any format that is read into any that is written, and leaves no manifest",
+                      .summary = "turns a scene of any format that is read into any that is "
+                                 "written, and leaves no manifest",
                       .positionals = "IN [IN...] OUT",
                       .n_positionals = 2,
                       .n_optional = KILN_POSITIONALS_MAX - 2,
@@ -208,7 +223,8 @@ static kiln_status pass_row(const kiln_opt *o, const char *name, kiln_words *out
     KILN_TRY(KILN_ALLOC(&text, KILN_OPT_TEXT_MAX, "the value of an option", err));
     kiln_status st = KILN_OK;
     if (o->kind == KILN_OPT_LIST)
-        for (const char *at = *(const char *const *)o->where; st == KILN_OK && kiln_opt_list_next(&at, text, KILN_OPT_TEXT_MAX);)
+        for (const char *at = *(const char *const *)o->where;
+             st == KILN_OK && kiln_opt_list_next(&at, text, KILN_OPT_TEXT_MAX);)
             st = kiln_words_addf(out, err, "--%s=%s", name, text);
     else
         st = kiln_words_addf(out, err, "--%s=%s", name, kiln_opt_text(o, text, KILN_OPT_TEXT_MAX));
@@ -216,18 +232,22 @@ static kiln_status pass_row(const kiln_opt *o, const char *name, kiln_words *out
     return st;
 }
 
-static kiln_status pass_rows(const kiln_cli *cli, const kiln_opt *rows, const taken *from, size_t n, unsigned stage,
-                             kiln_words *out, kiln_error *err)
+static kiln_status pass_rows(const kiln_cli *cli, const kiln_opt *rows, const taken *from, size_t n,
+                             unsigned stage, kiln_words *out, kiln_error *err)
 {
     for (size_t i = 0; i < n; i++)
-        if (from[i].stages & stage && !(rows[i].flags & KILN_HIDDEN) && (from[i].def || kiln_opt_given(cli, rows[i].name)))
+        if (from[i].stages & stage && !(rows[i].flags & KILN_HIDDEN) &&
+            (from[i].def || kiln_opt_given(cli, rows[i].name)))
             KILN_TRY(pass_row(&rows[i], stage == FOR_ALL ? rows[i].name : from[i].name, out, err));
     return KILN_OK;
 }
 
-kiln_status kiln_convert_pass(const kiln_cli *cli, const kiln_stage_program *stage, kiln_words *out, kiln_error *err)
+kiln_status kiln_convert_pass(const kiln_cli *cli, const kiln_stage_program *stage, kiln_words *out,
+                              kiln_error *err)
 {
-    const unsigned for_stage = !stage ? FOR_ALL : stage == &kiln_stage_export ? FOR_EXPORT : FOR_IMPORT;
+    const unsigned for_stage = !stage                        ? FOR_ALL
+                               : stage == &kiln_stage_export ? FOR_EXPORT
+                                                             : FOR_IMPORT;
     if (!stage || stage == &kiln_stage_import || stage == &kiln_stage_export)
         KILN_TRY(pass_rows(cli, table.rows, list, N_ROWS(list), for_stage, out, err));
     return pass_rows(cli, table.common, shared, N_ROWS(shared), for_stage, out, err);

@@ -41,7 +41,8 @@ static kiln_status write_output(const char *from, size_t n, kiln_error *err)
         if (put < 0 && errno == EAGAIN)
             wait_for_stream(STDOUT_FILENO, POLLOUT);
         else if (put < 0 && errno != EINTR)
-            return kiln_fail(err, KILN_E_IO, "cannot write to standard output: %s", strerror(errno));
+            return kiln_fail(err, KILN_E_IO, "cannot write to standard output: %s",
+                             strerror(errno));
         done += put > 0 ? (size_t)put : 0;
     }
     return KILN_OK;
@@ -65,7 +66,8 @@ kiln_status kiln_convert_take_input(const char *path, kiln_error *err)
 {
     int fd;
     if (isatty(STDIN_FILENO))
-        return kiln_fail(err, KILN_E_USAGE, "'-' is standard input, which is a terminal here; pipe a file into it");
+        return kiln_fail(err, KILN_E_USAGE,
+                         "'-' is standard input, which is a terminal here; pipe a file into it");
     KILN_TRY(kiln_file_create(path, &fd, err));
     const kiln_status st = copy_input(fd, path, err);
     (void)close(fd); /* writes were checked, and the file is of no use behind this run */

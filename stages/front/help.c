@@ -1,4 +1,5 @@
-/* `kiln help` -- lists the commands for a newcomer. The list is made from the stage graph and the programs beside `kiln`. */
+/* `kiln help` -- lists the commands for a newcomer. The list is made from the stage graph and the
+ * programs beside `kiln`. */
 #include "base/memory.h"
 #include "stages/engine/stage_graph.h"
 #include "stages/front/front.h"
@@ -10,18 +11,21 @@
 
 const kiln_front_row kiln_front_rows[] = {
     {"pipeline", "bakes a scene: all stages, one after the other", "SCENE", kiln_front_pipeline},
-    {"convert", "turns a scene of any format that is read into any flat one", "IN [IN...] OUT", kiln_front_convert},
+    {"convert", "turns a scene of any format that is read into any flat one", "IN [IN...] OUT",
+     kiln_front_convert},
     {"slurm", "bakes a scene over the hosts of a Slurm cluster", "SCENE", kiln_front_slurm},
-    {"claim", "prints the open round of a bake over hosts, checked, for scripts", "MANIFEST", kiln_front_claim},
+    {"claim", "prints the open round of a bake over hosts, checked, for scripts", "MANIFEST",
+     kiln_front_claim},
     {"help", "prints this overview, or the help of a command", "[COMMAND]", kiln_front_help},
     {"completion", "prints a completion script for a shell", "bash|zsh", kiln_front_completion},
     {NULL, NULL, NULL, NULL},
 };
 
-static const char intro[] =
-    "SplatKiln bakes 3D Gaussian Splatting scenes: it reads what trainers and photogrammetry write, repairs and "
-    "prunes it, cuts it into chunks, draws it and measures against photos. One SQLite file, the manifest, "
-    "holds the whole bake.";
+static const char intro[] = "SplatKiln bakes 3D Gaussian Splatting scenes: it reads what trainers "
+                            "and photogrammetry write, repairs and "
+                            "prunes it, cuts it into chunks, draws it and measures against photos. "
+                            "One SQLite file, the manifest, "
+                            "holds the whole bake.";
 
 static const char *const examples[][2] = {
     {"kiln pipeline --demo", "bakes a demo scene, to see what comes out"},
@@ -31,7 +35,8 @@ static const char *const examples[][2] = {
     {"kiln doctor", "says what this machine has for baking, and what is wrong"},
 };
 
-/* What a program says of itself, into what[256]; false: it does not answer, so it is none of ours. */
+/* What a program says of itself, into what[256]; false: it does not answer, so it is none of
+ * ours. */
 static bool summary_of(const kiln_program_entry *e, char *what)
 {
     json_t *doc = NULL;
@@ -62,21 +67,23 @@ static void print_overview(const kiln_program_list *programs, FILE *out)
         kiln_cli_wrap_from(examples[i][1], 6, 6, out);
     }
     (void)fputs("\nCommands:\n", out);
-    for (const kiln_front_row *r = kiln_front_rows; r->name; r++) command_row(out, r->name, r->what);
+    for (const kiln_front_row *r = kiln_front_rows; r->name; r++)
+        command_row(out, r->name, r->what);
     for (int stages = 1; stages >= 0; stages--) {
-        (void)fputs(stages ? "\nStages, in the order of kiln pipeline:\n" : "\nOther programs:\n", out);
+        (void)fputs(stages ? "\nStages, in the order of kiln pipeline:\n" : "\nOther programs:\n",
+                    out);
         for (unsigned i = 0; i < programs->n; i++)
             if (programs->entry[i].is_stage == stages && summary_of(&programs->entry[i], what))
                 command_row(out, programs->entry[i].name, what);
     }
     (void)fputc('\n', out);
-    kiln_cli_wrap(
-        "Each command has its own --help, also as kiln help COMMAND. kiln prune is the program kiln-prune: its manual, with "
-        "the exit codes, is man kiln-prune.",
-        0, out);
+    kiln_cli_wrap("Each command has its own --help, also as kiln help COMMAND. kiln prune is the "
+                  "program kiln-prune: its manual, with "
+                  "the exit codes, is man kiln-prune.",
+                  0, out);
 }
 
-/* ---- the manual page --------------------------------------------------------------------------------------------- */
+/* ---- the manual page ------------------------------------------------------------------------- */
 
 enum { NOTES_MAX = KILN_PROGRAMS_MAX + 16, NOTE_SIZE = 480 };
 
@@ -90,8 +97,8 @@ static kiln_status print_man(const kiln_program_list *programs, FILE *out, kiln_
         (void)snprintf(text[n++], NOTE_SIZE, "kiln %s %s: %s.", r->name, r->positionals, r->what);
     for (unsigned i = 0; i < programs->n; i++)
         if (summary_of(&programs->entry[i], what))
-            (void)snprintf(text[n++], NOTE_SIZE, "kiln %.64s, which is kiln-%.64s(1): %s.", programs->entry[i].name,
-                           programs->entry[i].name, what);
+            (void)snprintf(text[n++], NOTE_SIZE, "kiln %.64s, which is kiln-%.64s(1): %s.",
+                           programs->entry[i].name, programs->entry[i].name, what);
     for (unsigned i = 0; i < n; i++) notes[i + 1] = text[i];
     const kiln_cli cli = {.program = "kiln",
                           .summary = "bakes 3D Gaussian Splatting scenes",
@@ -113,7 +120,7 @@ kiln_status kiln_front_overview(bool man, FILE *out, kiln_error *err)
     return KILN_OK;
 }
 
-/* ---- commands ---------------------------------------------------------------------------------------------------- */
+/* ---- commands -------------------------------------------------------------------------------- */
 
 kiln_status kiln_front_unknown(const char *name, kiln_error *err)
 {
@@ -123,12 +130,15 @@ kiln_status kiln_front_unknown(const char *name, kiln_error *err)
     size_t best = KILN_NAME_FAR;
     KILN_TRY(kiln_programs_list(&programs, err));
     for (const kiln_front_row *r = kiln_front_rows; r->name; r++)
-        if (kiln_name_distance(name, length, r->name) < best) best = kiln_name_distance(name, length, nearest = r->name);
+        if (kiln_name_distance(name, length, r->name) < best)
+            best = kiln_name_distance(name, length, nearest = r->name);
     for (unsigned i = 0; i < programs.n; i++)
         if (kiln_name_distance(name, length, programs.entry[i].name) < best)
             best = kiln_name_distance(name, length, nearest = programs.entry[i].name);
     if (nearest)
-        return kiln_fail(err, KILN_E_USAGE, "there is no command '%.80s', did you mean '%s'? See 'kiln help'", name, nearest);
+        return kiln_fail(err, KILN_E_USAGE,
+                         "there is no command '%.80s', did you mean '%s'? See 'kiln help'", name,
+                         nearest);
     return kiln_fail(err, KILN_E_USAGE, "there is no command '%.80s', see 'kiln help'", name);
 }
 
@@ -139,12 +149,15 @@ kiln_status kiln_front_help(int argc, char **argv, int *code, kiln_error *err)
     char *asked[] = {argv[0], (char[]){"--help"}, NULL};
     if (argc < 2) return kiln_front_overview(false, stdout, err);
     if (argc > 2) return kiln_fail(err, KILN_E_USAGE, "kiln help takes one COMMAND");
-    if (!strcmp(argv[1], "--help") || !strcmp(argv[1], "-h")) return kiln_front_overview(false, stdout, err);
+    if (!strcmp(argv[1], "--help") || !strcmp(argv[1], "-h"))
+        return kiln_front_overview(false, stdout, err);
     for (const kiln_front_row *r = kiln_front_rows; r->name; r++)
         if (!strcmp(argv[1], r->name))
-            return r->run == kiln_front_help ? kiln_front_overview(false, stdout, err) : r->run(2, asked, code, err);
+            return r->run == kiln_front_help ? kiln_front_overview(false, stdout, err)
+                                             : r->run(2, asked, code, err);
     KILN_TRY(kiln_programs_list(&programs, err));
     for (unsigned i = 0; i < programs.n; i++)
-        if (!strcmp(argv[1], programs.entry[i].name)) return kiln_program_become(argv[1], asked, err);
+        if (!strcmp(argv[1], programs.entry[i].name))
+            return kiln_program_become(argv[1], asked, err);
     return kiln_front_unknown(argv[1], err);
 }

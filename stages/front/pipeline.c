@@ -1,9 +1,11 @@
-/* `kiln pipeline` -- bakes a scene: the stages of pipelines/stages.def, one after the other, in this process (programs.h).
+/* `kiln pipeline` -- bakes a scene: the stages of pipelines/stages.def, one after the other, in
+ * this process (programs.h).
  *
- * The options of all stages are read and checked before the first stage starts, so that a slip in an option of the last stage is
- * reported at once. What a user did not give is not passed on: the stages have defaults and stored parameters, this has none.
- * So what is to be done is known (bake.h) when the first stage runs.
- * `make pipeline` calls this with --make as the first word, and its variables as they were typed (MIN_OPACITY=0.02). */
+ * The options of all stages are read and checked before the first stage starts, so that a slip in
+ * an option of the last stage is reported at once. What a user did not give is not passed on: the
+ * stages have defaults and stored parameters, this has none. So what is to be done is known
+ * (bake.h) when the first stage runs. `make pipeline` calls this with --make as the first word, and
+ * its variables as they were typed (MIN_OPACITY=0.02). */
 #include "base/file.h"
 #include "base/log.h"
 #include "base/memory.h"
@@ -59,7 +61,7 @@ static const kiln_opt make_rows[] = {
 static kiln_pipeline_table table;
 static kiln_cli cli;
 
-/* ---- the table and its help -------------------------------------------------------------------------------------- */
+/* ---- the table and its help ------------------------------------------------------------------ */
 
 static void help_section(const char *title, int section, bool all, FILE *out)
 {
@@ -76,15 +78,20 @@ static void help_pipeline_command(const kiln_cli *c, bool all, FILE *out)
 {
     char title[80];
     (void)fprintf(out, "Usage: %s %s [options]\n\n", c->program, c->positionals);
-    kiln_cli_wrap("Bakes a scene: a folder or a file with Gaussians or points, cameras and photos. The result is a folder: "
-                  "manifest.db, report.html (the bake as a page), renders/ (a picture of each camera) and export/ (the scene for "
-                  "other renderers). A second run redoes only what has changed; after a crash, it continues where it stopped.",
+    kiln_cli_wrap("Bakes a scene: a folder or a file with Gaussians or points, cameras and photos. "
+                  "The result is a folder: "
+                  "manifest.db, report.html (the bake as a page), renders/ (a picture of each "
+                  "camera) and export/ (the scene for "
+                  "other renderers). A second run redoes only what has changed; after a crash, it "
+                  "continues where it stopped.",
                   0, out);
     help_section("Options", KILN_SECTION_OWN, all, out);
     if (!all) {
         (void)fputc('\n', out);
-        kiln_cli_wrap("It also takes the options of the stages, which are stored in the manifest as usual. kiln help STAGE lists "
-                      "those of one stage, --help-all those of all; some need the stage's name in front (--export-format).",
+        kiln_cli_wrap("It also takes the options of the stages, which are stored in the manifest "
+                      "as usual. kiln help STAGE lists "
+                      "those of one stage, --help-all those of all; some need the stage's name in "
+                      "front (--export-format).",
                       0, out);
         return;
     }
@@ -94,22 +101,29 @@ static void help_pipeline_command(const kiln_cli *c, bool all, FILE *out)
         help_section(title, (int)s, all, out);
     }
     (void)fputc('\n', out);
-    kiln_cli_wrap("* What is given here is stored in the manifest and used by later runs too.", 2, out);
-    kiln_cli_wrap("To give an option to one stage alone, put the stage's name in front: --prune-min-opacity, --render-threads.", 0,
+    kiln_cli_wrap("* What is given here is stored in the manifest and used by later runs too.", 2,
                   out);
+    kiln_cli_wrap("To give an option to one stage alone, put the stage's name in front: "
+                  "--prune-min-opacity, --render-threads.",
+                  0, out);
     kiln_cli_help_rows("Others", kiln_print_options, all, out);
 }
 
 static const char *const notes[] = {
-    "The stages run one after the other. The first that fails ends the bake, and kiln pipeline ends with its exit code; run the "
+    "The stages run one after the other. The first that fails ends the bake, and kiln pipeline "
+    "ends with its exit code; run the "
     "same command to continue from there.",
-    "At the end kiln-report writes report.html into the folder of the bake, unless --stages or --no-report is given or nothing has "
+    "At the end kiln-report writes report.html into the folder of the bake, unless --stages or "
+    "--no-report is given or nothing has "
     "changed since. The bake succeeds even if the report cannot be written.",
-    "An option goes to each stage that has it. With the name of a stage in front, as in --prune-min-opacity, it goes to that stage "
-    "alone. Options that mean different things to different stages have only such names: --render-format, --export-format.",
+    "An option goes to each stage that has it. With the name of a stage in front, as in "
+    "--prune-min-opacity, it goes to that stage "
+    "alone. Options that mean different things to different stages have only such names: "
+    "--render-format, --export-format.",
     NULL};
 
-static kiln_status make_pipeline_cli(bool from_make, kiln_cli *out, kiln_pipeline_table *t, kiln_error *err)
+static kiln_status make_pipeline_cli(bool from_make, kiln_cli *out, kiln_pipeline_table *t,
+                                     kiln_error *err)
 {
     KILN_TRY(kiln_pipeline_table_make(from_make ? make_rows : own_rows, t, err));
     *out = (kiln_cli){.program = KILN_PIPELINE,
@@ -129,10 +143,10 @@ kiln_status kiln_front_pipeline_cli(kiln_cli *out, kiln_pipeline_table *t, kiln_
     return make_pipeline_cli(false, out, t, err);
 }
 
-/* ---- the command line -------------------------------------------------------------------------------------------- */
+/* ---- the command line ------------------------------------------------------------------------ */
 
-/* MIN_OPACITY=0.02, a variable of make, to --min-opacity=0.02; NULL for a variable without a value, which make's user did not set.
- * Other words stay. */
+/* MIN_OPACITY=0.02, a variable of make, to --min-opacity=0.02; NULL for a variable without a value,
+ * which make's user did not set. Other words stay. */
 static kiln_status from_variable(char *word, char **out, kiln_error *err)
 {
     char *equals = strchr(word, '=');
@@ -143,7 +157,8 @@ static kiln_status from_variable(char *word, char **out, kiln_error *err)
     const size_t n = strlen(word) + 3;
     KILN_TRY(KILN_ALLOC(out, n, "a variable of make", err)); /* kept: argv borrows it */
     (void)snprintf(*out, n, "--%s", word);
-    for (char *c = *out + 2; *c != '='; c++) *c = *c == '_' ? '-' : (char)tolower((unsigned char)*c);
+    for (char *c = *out + 2; *c != '='; c++)
+        *c = *c == '_' ? '-' : (char)tolower((unsigned char)*c);
     return KILN_OK;
 }
 
@@ -160,7 +175,7 @@ static kiln_status read_variables(int *argc, char **argv, kiln_error *err)
     return KILN_OK;
 }
 
-/* ---- running ----------------------------------------------------------------------------------------------------- */
+/* ---- running --------------------------------------------------------------------------------- */
 
 /* " (bad input)"; "" for a code that is none of ours. */
 static const char *meaning_of(int code, char buf[160])
@@ -176,9 +191,11 @@ static void say_end(const char *program, int code, int signal)
 {
     char meaning[160];
     if (signal)
-        (void)fprintf(stderr, KILN_PIPELINE ": kiln-%s was ended by signal %d (%s)\n", program, signal, strsignal(signal));
+        (void)fprintf(stderr, KILN_PIPELINE ": kiln-%s was ended by signal %d (%s)\n", program,
+                      signal, strsignal(signal));
     else
-        (void)fprintf(stderr, KILN_PIPELINE ": kiln-%s ended with exit code %d%s\n", program, code, meaning_of(code, meaning));
+        (void)fprintf(stderr, KILN_PIPELINE ": kiln-%s ended with exit code %d%s\n", program, code,
+                      meaning_of(code, meaning));
 }
 
 static bool wants_report(void) { return o.report && !o.stages; }
@@ -187,11 +204,13 @@ static bool is_yes(const char *name)
 {
     char text[KILN_PATH_MAX];
     for (size_t i = 0; i < table.n; i++)
-        if (!strcmp(table.rows[i].name, name)) return !strcmp(kiln_opt_text(&table.rows[i], text, sizeof text), "yes");
+        if (!strcmp(table.rows[i].name, name))
+            return !strcmp(kiln_opt_text(&table.rows[i], text, sizeof text), "yes");
     return false;
 }
 
-static kiln_status run_program(const char *name, const char **argv, bool quiet, int *code, kiln_error *err)
+static kiln_status run_program(const char *name, const char **argv, bool quiet, int *code,
+                               kiln_error *err)
 {
     int signal;
     if (kiln_log_get() == KILN_LOG_VERBOSE) {
@@ -217,19 +236,22 @@ static kiln_status make_demo(const char *given, int *code, kiln_error *err)
     KILN_TRY(run_program("generate", argv, true, code, err));
     if (*code) return KILN_OK;
     if (rename(unfinished, dir) != 0)
-        return kiln_fail(err, KILN_E_IO, "cannot rename '%s' to '%s': %s", unfinished, dir, strerror(errno));
+        return kiln_fail(err, KILN_E_IO, "cannot rename '%s' to '%s': %s", unfinished, dir,
+                         strerror(errno));
     kiln_say("made a demo scene in %s", dir);
     return KILN_OK;
 }
 
-/* --devices of the last stage behind this one that computes where that says; NULL: there is none. Stages that pack, and those that
- * run many units at a time on the CPU, mostly do not. */
+/* --devices of the last stage behind this one that computes where that says; NULL: there is none.
+ * Stages that pack, and those that run many units at a time on the CPU, mostly do not. */
 static const char *devices_behind(const kiln_bake *b, size_t s)
 {
     const char *devices = NULL;
     while (++s < table.n_stages) {
-        const kiln_stage_program *p = b->runs[s] ? kiln_stage_program_find(table.stage[s].stage) : NULL;
-        if (p && p->unit && !(p->flags & (KILN_PROGRAM_PACKS | KILN_PROGRAM_SERIAL))) devices = b->call[s].devices;
+        const kiln_stage_program *p =
+            b->runs[s] ? kiln_stage_program_find(table.stage[s].stage) : NULL;
+        if (p && p->unit && !(p->flags & (KILN_PROGRAM_PACKS | KILN_PROGRAM_SERIAL)))
+            devices = b->call[s].devices;
     }
     return devices;
 }
@@ -295,7 +317,7 @@ static kiln_status run_stages(kiln_bake *b, int *code, kiln_error *err)
     return KILN_OK;
 }
 
-/* ---- the report ---------------------------------------------------------------------------------------------------- */
+/* ---- the report ------------------------------------------------------------------------------ */
 
 /* The command of the report, its program first. */
 static kiln_status add_report_words(const kiln_bake *b, kiln_words *out, kiln_error *err)
@@ -334,7 +356,8 @@ static kiln_status print_report_command(const kiln_bake *b, kiln_error *err)
     return st;
 }
 
-/* Said at the end, where what the bake is of is looked for; each stage has said it before it began, too. */
+/* Said at the end, where what the bake is of is looked for; each stage has said it before it began,
+ * too. */
 static void say_stored(const kiln_bake *b)
 {
     if (!b->stored.size) return;
@@ -347,7 +370,8 @@ static void say_stale_products(const kiln_bake *b)
     kiln_manifest *m;
     kiln_stale_list list;
     char text[1024];
-    if (!kiln_is_file(b->manifest) || kiln_manifest_open(b->manifest, KILN_OPEN_READ, "pipeline", true, &m, NULL) != KILN_OK)
+    if (!kiln_is_file(b->manifest) ||
+        kiln_manifest_open(b->manifest, KILN_OPEN_READ, "pipeline", true, &m, NULL) != KILN_OK)
         return;
     if (kiln_stale_products_get(m, &list, NULL) == KILN_OK && list.n > 0) {
         kiln_stale_products_text(&list, text);
@@ -357,7 +381,8 @@ static void say_stale_products(const kiln_bake *b)
     kiln_manifest_close(m);
 }
 
-/* What a stage said when it made its output, which may be long ago, and which a reader of the last lines alone would miss. */
+/* What a stage said when it made its output, which may be long ago, and which a reader of the last
+ * lines alone would miss. */
 static void say_meaning_of(kiln_manifest *m, const char *stage, bool *headed)
 {
     kiln_run_row row;
@@ -365,7 +390,8 @@ static void say_meaning_of(kiln_manifest *m, const char *stage, bool *headed)
     json_t *report = NULL;
     const char *sentence;
     if (kiln_run_row_last(m, stage, &found, &row, NULL) != KILN_OK || !found) return;
-    if (kiln_json_parse(row.counters, strlen(row.counters), 0, "a run", &report, NULL, NULL) == KILN_OK)
+    if (kiln_json_parse(row.counters, strlen(row.counters), 0, "a run", &report, NULL, NULL) ==
+        KILN_OK)
         for (size_t i = 0; (sentence = kiln_meaning_get(report, i)); i++) {
             if (!*headed) kiln_warn("what changes the meaning of these results:");
             *headed = true;
@@ -379,9 +405,11 @@ static void say_meaning(const kiln_bake *b)
 {
     kiln_manifest *m;
     bool headed = false;
-    if (!kiln_is_file(b->manifest) || kiln_manifest_open(b->manifest, KILN_OPEN_READ, "pipeline", true, &m, NULL) != KILN_OK)
+    if (!kiln_is_file(b->manifest) ||
+        kiln_manifest_open(b->manifest, KILN_OPEN_READ, "pipeline", true, &m, NULL) != KILN_OK)
         return;
-    for (size_t s = 0; s < b->table->n_stages; s++) say_meaning_of(m, b->table->stage[s].stage, &headed);
+    for (size_t s = 0; s < b->table->n_stages; s++)
+        say_meaning_of(m, b->table->stage[s].stage, &headed);
     kiln_manifest_close(m);
 }
 
@@ -389,11 +417,13 @@ static void say_place(const kiln_bake *b, const char *what, const char *stage, c
 {
     char path[KILN_PATH_MAX];
     if (*stage && !kiln_bake_runs(b, stage)) return;
-    if (kiln_path_join(path, sizeof path, b->out, folder, NULL) == KILN_OK && (kiln_is_dir(path) || kiln_is_file(path)))
+    if (kiln_path_join(path, sizeof path, b->out, folder, NULL) == KILN_OK &&
+        (kiln_is_dir(path) || kiln_is_file(path)))
         kiln_print("%-9s %s", what, path);
 }
 
-/* stdout is for results: with --json those are the stages' documents, with --quiet there are none. */
+/* stdout is for results: with --json those are the stages' documents, with --quiet there are
+ * none. */
 static void say_places(const kiln_bake *b)
 {
     if (is_yes("json") || is_yes("quiet")) return;
@@ -410,7 +440,9 @@ static kiln_status prepare_bake(const kiln_parsed *parsed, kiln_bake *b, kiln_er
     b->own_rows = own_rows;
     b->table = &table;
     b->cli = &cli;
-    b->level = is_yes("quiet") ? KILN_LOG_QUIET : is_yes("verbose") ? KILN_LOG_VERBOSE : KILN_LOG_NORMAL;
+    b->level = is_yes("quiet")     ? KILN_LOG_QUIET
+               : is_yes("verbose") ? KILN_LOG_VERBOSE
+                                   : KILN_LOG_NORMAL;
     kiln_log_init(cli.program, b->level);
     KILN_TRY(kiln_chosen_stages_begin(b, err));
     KILN_TRY(kiln_bake_places(parsed, b, err));
@@ -439,14 +471,15 @@ static kiln_status run_bake(const kiln_parsed *parsed, kiln_bake *b, int *code, 
     if (*code == 0 || b->partial[0]) say_meaning(b);
     if (*code == 0 || b->partial[0]) say_stored(b);
     if (b->partial[0] && *code == kiln_exit_code(KILN_E_PARTIAL))
-        return kiln_fail(
-            err, KILN_E_PARTIAL,
-            "baked in part: %s lacks units that%s gave up; run the same command to try them again; kiln info names them",
-            b->manifest, b->partial);
+        return kiln_fail(err, KILN_E_PARTIAL,
+                         "baked in part: %s lacks units that%s gave up; run the same command to "
+                         "try them again; kiln info names them",
+                         b->manifest, b->partial);
     return KILN_OK;
 }
 
-static kiln_status run_pipeline(const kiln_parsed *parsed, char *const *words, int *code, kiln_error *err)
+static kiln_status run_pipeline(const kiln_parsed *parsed, char *const *words, int *code,
+                                kiln_error *err)
 {
     static kiln_bake b; /* too big for the stack */
     b.words = words;
@@ -474,7 +507,7 @@ kiln_status kiln_front_pipeline(int argc, char **argv, int *code, kiln_error *er
     return st;
 }
 
-/* ---- the commands alone, for `kiln slurm` ------------------------------------------------------------------------ */
+/* ---- the commands alone, for `kiln slurm` ---------------------------------------------------- */
 
 enum { GUEST_ROWS_MAX = 32 };
 
@@ -484,7 +517,8 @@ static kiln_status make_guest_cli(const kiln_bake_guest *g, bool from_make, kiln
     size_t n = 0;
     for (const kiln_opt *row = from_make ? make_rows : own_rows; row->name; row++) rows[n++] = *row;
     for (const kiln_opt *row = g->rows; row->name; row++) {
-        if (n + 1 == GUEST_ROWS_MAX) return kiln_fail(err, KILN_E_BUG, "%s has too many options", g->program);
+        if (n + 1 == GUEST_ROWS_MAX)
+            return kiln_fail(err, KILN_E_BUG, "%s has too many options", g->program);
         rows[n++] = *row;
     }
     rows[n] = (kiln_opt){.name = NULL};
@@ -499,12 +533,14 @@ static kiln_status make_guest_cli(const kiln_bake_guest *g, bool from_make, kiln
     return KILN_OK;
 }
 
-static kiln_status copy_command(const kiln_bake *b, size_t s, kiln_bake_commands *out, kiln_error *err)
+static kiln_status copy_command(const kiln_bake *b, size_t s, kiln_bake_commands *out,
+                                kiln_error *err)
 {
     char path[KILN_PATH_MAX];
     const kiln_stage_call *call = &b->call[s];
     kiln_stage_command *c = &out->stage[out->n++];
-    const kiln_stage_info *info = kiln_stage_find(b->table->stage[s].stage); /* a name that stays when the table goes */
+    /* a name that stays when the table goes */
+    const kiln_stage_info *info = kiln_stage_find(b->table->stage[s].stage);
     *c = (kiln_stage_command){.stage = info->name, .allows_partial = call->allows_partial};
     KILN_TRY(kiln_program_path(c->stage, path, err));
     KILN_TRY(kiln_words_add(&c->words, path, err));
@@ -522,7 +558,8 @@ static kiln_status copy_commands(kiln_bake *b, kiln_bake_commands *out, kiln_err
     return out->n ? KILN_OK : kiln_fail(err, KILN_E_USAGE, "--stages names no stage");
 }
 
-static kiln_status make_commands(const kiln_bake_guest *g, int argc, char **argv, kiln_bake_commands *out, kiln_error *err)
+static kiln_status make_commands(const kiln_bake_guest *g, int argc, char **argv,
+                                 kiln_bake_commands *out, kiln_error *err)
 {
     static kiln_bake b; /* too big for the stack */
     kiln_parsed parsed;
@@ -537,7 +574,8 @@ static kiln_status make_commands(const kiln_bake_guest *g, int argc, char **argv
     const bool reports = wants_report();
     if (g->stages) o.stages = g->stages;
     b.words = argv + 1;
-    o.print_commands = true; /* another host may run them: what this machine has and lacks says nothing */
+    /* another host may run them: what this machine has and lacks says nothing */
+    o.print_commands = true;
     kiln_status st = prepare_bake(&parsed, &b, err);
     if (st == KILN_OK && o.demo && g->makes_demo()) st = make_demo(b.scene, &code, err);
     if (st == KILN_OK && code) st = kiln_fail(err, KILN_E_IO, "the demo scene was not made");
@@ -547,7 +585,8 @@ static kiln_status make_commands(const kiln_bake_guest *g, int argc, char **argv
     return st;
 }
 
-kiln_status kiln_bake_commands_make(const kiln_bake_guest *g, int argc, char **argv, kiln_bake_commands *out, kiln_error *err)
+kiln_status kiln_bake_commands_make(const kiln_bake_guest *g, int argc, char **argv,
+                                    kiln_bake_commands *out, kiln_error *err)
 {
     *out = (kiln_bake_commands){0};
     const kiln_status st = make_commands(g, argc, argv, out, err);

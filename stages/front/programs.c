@@ -1,5 +1,5 @@
-/* The programs beside `kiln`. Our own stages are called. Any other program is started with fork and exec, its answer is read from a
- * pipe, its end is waited for. */
+/* The programs beside `kiln`. Our own stages are called. Any other program is started with fork and
+ * exec, its answer is read from a pipe, its end is waited for. */
 #include "stages/front/programs.h"
 
 #include "base/file.h"
@@ -25,7 +25,7 @@
 enum { ANSWER_MAX = 4 << 20, EXEC_FAILED = 127, HEAD = 4096 };
 #define SELF "/proc/self/exe"
 
-/* ---- finding ---------------------------------------------------------------------------------------------------------- */
+/* ---- finding --------------------------------------------------------------------------------- */
 
 kiln_status kiln_program_path(const char *name, char *out, kiln_error *err)
 {
@@ -39,8 +39,8 @@ static int is_program(const struct dirent *e)
 {
     static const char letters[] = "abcdefghijklmnopqrstuvwxyz0123456789-";
     const size_t n = strlen(e->d_name), prefix = strlen(PREFIX);
-    return n > prefix && n - prefix < KILN_PROGRAM_NAME_MAX && !strncmp(e->d_name, PREFIX, prefix) &&
-           strspn(e->d_name, letters) == n;
+    return n > prefix && n - prefix < KILN_PROGRAM_NAME_MAX &&
+           !strncmp(e->d_name, PREFIX, prefix) && strspn(e->d_name, letters) == n;
 }
 
 static void list_program(kiln_program_list *list, const char *name, bool is_stage)
@@ -56,21 +56,24 @@ kiln_status kiln_programs_list(kiln_program_list *out, kiln_error *err)
     char folder[KILN_PATH_MAX], path[KILN_PATH_MAX];
     struct dirent **found = NULL;
     *out = (kiln_program_list){0};
-    for (const kiln_stage_info *s = kiln_stage_graph; s->name; s++) list_program(out, s->name, true);
+    for (const kiln_stage_info *s = kiln_stage_graph; s->name; s++)
+        list_program(out, s->name, true);
     KILN_TRY(kiln_own_folder(folder, err));
     const int n = scandir(folder, &found, is_program, alphasort);
     if (n < 0) return kiln_fail(err, KILN_E_IO, "cannot read '%s': %s", folder, strerror(errno));
     for (int i = 0; i < n; i++) {
         const char *name = found[i]->d_name + strlen(PREFIX);
-        const bool fits = kiln_path_join(path, sizeof path, folder, found[i]->d_name, NULL) == KILN_OK;
-        if (fits && !kiln_stage_find(name) && kiln_is_file(path) && access(path, X_OK) == 0) list_program(out, name, false);
+        const bool fits =
+            kiln_path_join(path, sizeof path, folder, found[i]->d_name, NULL) == KILN_OK;
+        if (fits && !kiln_stage_find(name) && kiln_is_file(path) && access(path, X_OK) == 0)
+            list_program(out, name, false);
         free(found[i]);
     }
     free(found);
     return KILN_OK;
 }
 
-/* ---- which of them are in this program -------------------------------------------------------------------------------- */
+/* ---- which of them are in this program ------------------------------------------------------- */
 
 static bool read_program_head(const char *path, char head[HEAD])
 {
@@ -80,13 +83,15 @@ static bool read_program_head(const char *path, char head[HEAD])
     return whole;
 }
 
-/* Where a file lost its second name (an archive, another file system), the programs are copies of each other. The head of a program
- * has the number that the linker made of all of it (--build-id). */
+/* Where a file lost its second name (an archive, another file system), the programs are copies of
+ * each other. The head of a program has the number that the linker made of all of it
+ * (--build-id). */
 static bool is_this_program(const char *path)
 {
     struct stat self, other;
     char a[HEAD], b[HEAD];
-    if (stat(SELF, &self) != 0 || stat(path, &other) != 0 || self.st_size != other.st_size) return false;
+    if (stat(SELF, &self) != 0 || stat(path, &other) != 0 || self.st_size != other.st_size)
+        return false;
     if (self.st_dev == other.st_dev && self.st_ino == other.st_ino) return true;
     return read_program_head(SELF, a) && read_program_head(path, b) && memcmp(a, b, HEAD) == 0;
 }
@@ -98,10 +103,11 @@ const kiln_stage_program *kiln_program_own(const char *name)
     return p && kiln_program_path(name, path, NULL) == KILN_OK && is_this_program(path) ? p : NULL;
 }
 
-/* ---- starting ----------------------------------------------------------------------------------------------------------- */
+/* ---- starting -------------------------------------------------------------------------------- */
 
 /* Between fork and exec: only calls that are safe there. Does not return. stdout_fd < 0: ours. */
-static void become_child(const char *path, char **argv, int stdout_fd, const sigset_t *mask, pid_t parent)
+static void become_child(const char *path, char **argv, int stdout_fd, const sigset_t *mask,
+                         pid_t parent)
 {
     if (prctl(PR_SET_PDEATHSIG, SIGTERM) != 0 || getppid() != parent) _exit(EXEC_FAILED);
     if (stdout_fd >= 0 && dup2(stdout_fd, STDOUT_FILENO) < 0) _exit(EXEC_FAILED);
@@ -116,19 +122,23 @@ static void become_child(const char *path, char **argv, int stdout_fd, const sig
 static kiln_status check_there(const char *path, kiln_error *err)
 {
     if (access(path, X_OK) == 0) return KILN_OK;
-    return kiln_fail(err, KILN_E_IO, "cannot run '%s': %s; is the installation complete?", path, strerror(errno));
+    return kiln_fail(err, KILN_E_IO, "cannot run '%s': %s; is the installation complete?", path,
+                     strerror(errno));
 }
 
-static kiln_status start_words(char **argv, int stdout_fd, const sigset_t *mask, pid_t *pid, kiln_error *err)
+static kiln_status start_words(char **argv, int stdout_fd, const sigset_t *mask, pid_t *pid,
+                               kiln_error *err)
 {
     const pid_t parent = getpid();
     *pid = fork();
-    if (*pid < 0) return kiln_fail(err, KILN_E_IO, "cannot start '%s': %s", argv[0], strerror(errno));
+    if (*pid < 0)
+        return kiln_fail(err, KILN_E_IO, "cannot start '%s': %s", argv[0], strerror(errno));
     if (*pid == 0) become_child(argv[0], argv, stdout_fd, mask, parent);
     return KILN_OK;
 }
 
-static kiln_status start_program(const char *name, char **argv, int stdout_fd, const sigset_t *mask, pid_t *pid, kiln_error *err)
+static kiln_status start_program(const char *name, char **argv, int stdout_fd, const sigset_t *mask,
+                                 pid_t *pid, kiln_error *err)
 {
     char path[KILN_PATH_MAX];
     KILN_TRY(kiln_program_path(name, path, err));
@@ -154,7 +164,7 @@ kiln_status kiln_program_become(const char *name, char **argv, kiln_error *err)
     return kiln_fail(err, KILN_E_IO, "cannot run '%s': %s", path, strerror(errno));
 }
 
-/* ---- asking ------------------------------------------------------------------------------------------------------------- */
+/* ---- asking ---------------------------------------------------------------------------------- */
 
 static kiln_status read_answer(int fd, kiln_buffer *out, kiln_error *err)
 {
@@ -163,8 +173,10 @@ static kiln_status read_answer(int fd, kiln_buffer *out, kiln_error *err)
         const ssize_t n = read(fd, part, sizeof part);
         if (n == 0) return KILN_OK;
         if (n < 0 && errno == EINTR) continue;
-        if (n < 0) return kiln_fail(err, KILN_E_IO, "cannot read a program's answer: %s", strerror(errno));
-        if (out->size + (size_t)n > ANSWER_MAX) return kiln_fail(err, KILN_E_IO, "a program's answer is too long");
+        if (n < 0)
+            return kiln_fail(err, KILN_E_IO, "cannot read a program's answer: %s", strerror(errno));
+        if (out->size + (size_t)n > ANSWER_MAX)
+            return kiln_fail(err, KILN_E_IO, "a program's answer is too long");
         KILN_TRY(kiln_buffer_put(out, part, (size_t)n, err));
     }
 }
@@ -176,7 +188,8 @@ static kiln_status listen_to_program(const char *name, kiln_buffer *out, kiln_er
     pid_t pid;
     sigset_t mask;
     (void)sigprocmask(SIG_BLOCK, NULL, &mask);
-    if (pipe2(ends, O_CLOEXEC) != 0) return kiln_fail(err, KILN_E_IO, "cannot make a pipe: %s", strerror(errno));
+    if (pipe2(ends, O_CLOEXEC) != 0)
+        return kiln_fail(err, KILN_E_IO, "cannot make a pipe: %s", strerror(errno));
     kiln_status st = start_program(name, argv, ends[1], &mask, &pid, err);
     close(ends[1]);
     if (st == KILN_OK) {
@@ -184,7 +197,10 @@ static kiln_status listen_to_program(const char *name, kiln_buffer *out, kiln_er
         close(ends[0]);
         const int status = wait_for(pid);
         if (st == KILN_OK && status != 0)
-            st = kiln_fail(err, KILN_E_IO, PREFIX "%s does not list its options; does it belong to this version of kiln?", name);
+            st = kiln_fail(err, KILN_E_IO,
+                           PREFIX
+                           "%s does not list its options; does it belong to this version of kiln?",
+                           name);
     } else {
         close(ends[0]);
     }
@@ -198,7 +214,8 @@ static kiln_status ask_own(const kiln_stage_program *p, kiln_buffer *out, kiln_e
     FILE *f = open_memstream(&text, &n);
     if (!f) return kiln_fail(err, KILN_E_NOMEM, "out of memory for the options of %s", p->name);
     kiln_status st = kiln_program_help_json(p, f, err);
-    if (fclose(f) != 0 && st == KILN_OK) st = kiln_fail(err, KILN_E_NOMEM, "out of memory for the options of %s", p->name);
+    if (fclose(f) != 0 && st == KILN_OK)
+        st = kiln_fail(err, KILN_E_NOMEM, "out of memory for the options of %s", p->name);
     if (st == KILN_OK) st = kiln_buffer_put(out, text, n, err);
     free(text);
     return st;
@@ -210,21 +227,26 @@ kiln_status kiln_program_ask(const char *name, json_t **out, kiln_error *err)
     kiln_buffer answer = {0};
     *out = NULL;
     kiln_status st = own ? ask_own(own, &answer, err) : listen_to_program(name, &answer, err);
-    if (st == KILN_OK) st = kiln_json_parse((const char *)answer.data, answer.size, 0, "a program's options", out, NULL, err);
+    if (st == KILN_OK)
+        st = kiln_json_parse((const char *)answer.data, answer.size, 0, "a program's options", out,
+                             NULL, err);
     kiln_buffer_release(&answer);
     if (st == KILN_OK && !json_is_array(json_object_get(*out, "options"))) {
         json_decref(*out);
         *out = NULL;
-        st = kiln_fail(err, KILN_E_IO, "the answer of " PREFIX "%s is not understood; does it belong to this version of kiln?",
+        st = kiln_fail(err, KILN_E_IO,
+                       "the answer of " PREFIX
+                       "%s is not understood; does it belong to this version of kiln?",
                        name);
     }
     return st;
 }
 
-/* ---- running ------------------------------------------------------------------------------------------------------------ */
+/* ---- running --------------------------------------------------------------------------------- */
 
-/* Waits for the child, with SIGINT, SIGTERM and SIGCHLD blocked and taken here one by one. What the terminal sends (Ctrl-C), it
- * sends to the child too; what another process sends to us alone is passed on. */
+/* Waits for the child, with SIGINT, SIGTERM and SIGCHLD blocked and taken here one by one. What the
+ * terminal sends (Ctrl-C), it sends to the child too; what another process sends to us alone is
+ * passed on. */
 static int wait_and_pass_on(pid_t pid, const sigset_t *taken)
 {
     for (;;) {
@@ -250,7 +272,8 @@ static int run_own(const kiln_stage_program *p, const char **argv)
 }
 
 /* name NULL: argv[0] is the program. stdout_fd -1: this process's own. */
-static kiln_status run_child(const char *name, const char **argv, int stdout_fd, int *code, int *signal, kiln_error *err)
+static kiln_status run_child(const char *name, const char **argv, int stdout_fd, int *code,
+                             int *signal, kiln_error *err)
 {
     sigset_t taken, before;
     pid_t pid;
@@ -270,7 +293,8 @@ static kiln_status run_child(const char *name, const char **argv, int stdout_fd,
     return st;
 }
 
-kiln_status kiln_program_run(const char *name, const char **argv, bool quiet, int *code, int *signal, kiln_error *err)
+kiln_status kiln_program_run(const char *name, const char **argv, bool quiet, int *code,
+                             int *signal, kiln_error *err)
 {
     const kiln_stage_program *own = quiet ? NULL : kiln_program_own(name);
     int null = -1;

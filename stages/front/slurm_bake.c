@@ -27,7 +27,8 @@ kiln_status kiln_slurm_has_rounds(const char *stage, bool *has, kiln_error *err)
     return KILN_OK;
 }
 
-kiln_status kiln_slurm_break_command(const kiln_slurm_bake *b, const char *stage, kiln_buffer *out, kiln_error *err)
+kiln_status kiln_slurm_break_command(const kiln_slurm_bake *b, const char *stage, kiln_buffer *out,
+                                     kiln_error *err)
 {
     KILN_TRY(kiln_buffer_printf(out, err, "kiln %s ", stage));
     if (!strcmp(stage, "import")) {

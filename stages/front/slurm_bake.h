@@ -1,6 +1,7 @@
-/* slurm_bake -- one bake over the hosts of a Slurm cluster, as each process of it has it: the call of `kiln slurm`, and its jobs. A
- * job has all of it on its own command line (slurm_submit.h), which Slurm keeps in its own spool; nothing is read from the folder
- * of the bake but the manifest, its claim, the names of parts, and notes (slurm_folder.h). */
+/* slurm_bake -- one bake over the hosts of a Slurm cluster, as each process of it has it: the call
+ * of `kiln slurm`, and its jobs. A job has all of it on its own command line (slurm_submit.h),
+ * which Slurm keeps in its own spool; nothing is read from the folder of the bake but the manifest,
+ * its claim, the names of parts, and notes (slurm_folder.h). */
 #ifndef KILN_STAGES_FRONT_SLURM_BAKE_H
 #define KILN_STAGES_FRONT_SLURM_BAKE_H
 
@@ -10,8 +11,11 @@
 
 #define KILN_SLURM "kiln slurm"
 enum {
-    KILN_SLURM_TRIES = 2,     /* how often the tasks of a round are submitted; then the round's own job computes what is missing */
-    KILN_SLURM_RESTARTS = 20, /* how often a job that found the manifest busy is put back into the queue, 120 s each */
+    /* how often the tasks of a round are submitted; then the round's own job computes what is
+     * missing */
+    KILN_SLURM_TRIES = 2,
+    /* how often a job that found the manifest busy is put back into the queue, 120 s each */
+    KILN_SLURM_RESTARTS = 20,
     KILN_SLURM_RELEASES = 20, /* how often --wait lets jobs try again that Slurm could not start */
 };
 
@@ -19,11 +23,13 @@ typedef struct {
     kiln_bake_commands commands;
     kiln_slurm_folder folder;
     char kiln[KILN_PATH_MAX]; /* this program */
-    char cwd[KILN_PATH_MAX];  /* where kiln slurm was called: paths of the command line are relative to it */
-    const kiln_words *typed;  /* the command line of kiln slurm, for its jobs */
+    /* where kiln slurm was called: paths of the command line are relative to it */
+    char cwd[KILN_PATH_MAX];
+    const kiln_words *typed; /* the command line of kiln slurm, for its jobs */
     const kiln_slurm_settings *settings;
     const char *tmpdir; /* TMPDIR where kiln slurm was called; "": none */
-    char chain[64];     /* of the call that began this: digits, letters and hyphens; unlike any other */
+    /* of the call that began this: digits, letters and hyphens; unlike any other */
+    char chain[64];
 } kiln_slurm_bake;
 
 /* The row of a stage in b->commands; NULL: it does not run in this bake. */

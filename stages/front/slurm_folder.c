@@ -16,35 +16,43 @@
 
 static const char ended[] = "ended", cancelled[] = "cancelled";
 
-/* ---- the folders ------------------------------------------------------------------------------------------------------ */
+/* ---- the folders ----------------------------------------------------------------------------- */
 
-/* Opens a folder in a folder; link or file: refused. make: makes it. *fd -1 where it is not there. */
-static kiln_status open_folder_at(int in, const char *path, const char *name, bool make, int *fd, kiln_error *err)
+/* Opens a folder in a folder; link or file: refused. make: makes it. *fd -1 where it is not
+ * there. */
+static kiln_status open_folder_at(int in, const char *path, const char *name, bool make, int *fd,
+                                  kiln_error *err)
 {
     if (make && mkdirat(in, name, 0777) != 0 && errno != EEXIST)
-        return kiln_fail(err, KILN_E_IO, "cannot make the folder '%s/%s': %s", path, name, strerror(errno));
+        return kiln_fail(err, KILN_E_IO, "cannot make the folder '%s/%s': %s", path, name,
+                         strerror(errno));
     *fd = openat(in, name, O_RDONLY | O_DIRECTORY | O_NOFOLLOW | O_CLOEXEC);
     if (*fd >= 0 || (errno == ENOENT && !make)) return KILN_OK;
     if (errno == ENOTDIR || errno == ELOOP)
-        return kiln_fail(err, KILN_E_INPUT, "'%s/%s' is a link or a file, but kiln slurm needs a folder there; remove it", path,
-                         name);
-    return kiln_fail(err, KILN_E_IO, "cannot open the folder '%s/%s': %s", path, name, strerror(errno));
+        return kiln_fail(
+            err, KILN_E_INPUT,
+            "'%s/%s' is a link or a file, but kiln slurm needs a folder there; remove it", path,
+            name);
+    return kiln_fail(err, KILN_E_IO, "cannot open the folder '%s/%s': %s", path, name,
+                     strerror(errno));
 }
 
-/* Slurm would write logs elsewhere (sbatch(1), "filename pattern"), and squeue's answer has a line for each job. */
+/* Slurm would write logs elsewhere (sbatch(1), "filename pattern"), and squeue's answer has a line
+ * for each job. */
 static kiln_status check_folder_name(const char *path, kiln_error *err)
 {
     for (const char *c = path; *c; c++)
         if ((unsigned char)*c < 32 || *c == 127 || *c == '\\')
-            return kiln_fail(
-                err, KILN_E_INPUT,
-                "'%s' has a line break, another control character or a \\ in its path, which Slurm cannot handle; give "
-                "another folder with --out",
-                path);
+            return kiln_fail(err, KILN_E_INPUT,
+                             "'%s' has a line break, another control character or a \\ in its "
+                             "path, which Slurm cannot handle; give "
+                             "another folder with --out",
+                             path);
     return KILN_OK;
 }
 
-static kiln_status find_out(const char *out, bool make, char real[PATH_MAX], bool *there, kiln_error *err)
+static kiln_status find_out(const char *out, bool make, char real[PATH_MAX], bool *there,
+                            kiln_error *err)
 {
     *there = realpath(out, real) != NULL;
     if (*there || (!make && (errno == ENOENT || errno == ENOTDIR))) return KILN_OK;
@@ -52,10 +60,13 @@ static kiln_status find_out(const char *out, bool make, char real[PATH_MAX], boo
         KILN_TRY(kiln_make_parents(out, err));
         if (mkdir(out, 0777) == 0 || errno == EEXIST) *there = realpath(out, real) != NULL;
     }
-    return *there ? KILN_OK : kiln_fail(err, KILN_E_IO, "cannot make the folder '%s': %s", out, strerror(errno));
+    return *there
+               ? KILN_OK
+               : kiln_fail(err, KILN_E_IO, "cannot make the folder '%s': %s", out, strerror(errno));
 }
 
-kiln_status kiln_slurm_folder_open(const char *out, bool make, kiln_slurm_folder *f, bool *there, kiln_error *err)
+kiln_status kiln_slurm_folder_open(const char *out, bool make, kiln_slurm_folder *f, bool *there,
+                                   kiln_error *err)
 {
     char real[PATH_MAX];
     kiln_status st;
@@ -67,7 +78,8 @@ kiln_status kiln_slurm_folder_open(const char *out, bool make, kiln_slurm_folder
     KILN_TRY(kiln_path_join(f->parts, sizeof f->parts, f->path, "parts", err));
     KILN_TRY(kiln_path_join(f->manifest, sizeof f->manifest, real, "manifest.db", err));
     const int root = open(real, O_RDONLY | O_DIRECTORY | O_CLOEXEC);
-    if (root < 0) return kiln_fail(err, KILN_E_IO, "cannot open the folder '%s': %s", real, strerror(errno));
+    if (root < 0)
+        return kiln_fail(err, KILN_E_IO, "cannot open the folder '%s': %s", real, strerror(errno));
     KILN_GO(open_folder_at(root, real, "slurm", make, &f->fd, err));
     if (f->fd >= 0) KILN_GO(open_folder_at(f->fd, f->path, "parts", make, &f->parts_fd, err));
     *there = f->fd >= 0 && f->parts_fd >= 0;
@@ -84,12 +96,13 @@ void kiln_slurm_folder_close(kiln_slurm_folder *f)
     f->fd = f->parts_fd = -1;
 }
 
-/* ---- the lock --------------------------------------------------------------------------------------------------------- */
+/* ---- the lock -------------------------------------------------------------------------------- */
 
 kiln_status kiln_slurm_lock(kiln_slurm_folder *f, kiln_error *err)
 {
     struct stat s;
-    f->lock_fd = openat(f->fd, "lock", O_RDWR | O_CREAT | O_NOFOLLOW | O_NONBLOCK | O_CLOEXEC, 0666);
+    f->lock_fd =
+        openat(f->fd, "lock", O_RDWR | O_CREAT | O_NOFOLLOW | O_NONBLOCK | O_CLOEXEC, 0666);
     if (f->lock_fd < 0 && errno != ELOOP && errno != EISDIR && errno != ENXIO)
         return kiln_fail(err, KILN_E_IO, "cannot open '%s/lock': %s", f->path, strerror(errno));
     if (f->lock_fd < 0 || fstat(f->lock_fd, &s) != 0 || !S_ISREG(s.st_mode))
@@ -105,14 +118,15 @@ void kiln_slurm_unlock(kiln_slurm_folder *f)
     f->lock_fd = -1;
 }
 
-/* ---- logs ------------------------------------------------------------------------------------------------------------- */
+/* ---- logs ------------------------------------------------------------------------------------ */
 
 kiln_status kiln_slurm_logs_make(const kiln_slurm_folder *f, const char *chain, kiln_error *err)
 {
     char name[96];
     (void)snprintf(name, sizeof name, "logs-%.64s", chain);
     if (mkdirat(f->fd, name, 0777) == 0) return KILN_OK;
-    return kiln_fail(err, KILN_E_IO, "cannot make the folder '%s/%s': %s", f->path, name, strerror(errno));
+    return kiln_fail(err, KILN_E_IO, "cannot make the folder '%s/%s': %s", f->path, name,
+                     strerror(errno));
 }
 
 kiln_status kiln_slurm_logs_check(const kiln_slurm_folder *f, const char *chain, kiln_error *err)
@@ -121,11 +135,13 @@ kiln_status kiln_slurm_logs_check(const kiln_slurm_folder *f, const char *chain,
     struct stat s;
     (void)snprintf(name, sizeof name, "logs-%.64s", chain);
     if (fstatat(f->fd, name, &s, AT_SYMLINK_NOFOLLOW) == 0 && S_ISDIR(s.st_mode)) return KILN_OK;
-    return kiln_fail(err, KILN_E_INPUT, "'%s/%s', the folder of the logs, is missing; run the same kiln slurm to make another",
-                     f->path, name);
+    return kiln_fail(
+        err, KILN_E_INPUT,
+        "'%s/%s', the folder of the logs, is missing; run the same kiln slurm to make another",
+        f->path, name);
 }
 
-/* ---- files of one line ------------------------------------------------------------------------------------------------ */
+/* ---- files of one line ----------------------------------------------------------------------- */
 
 static kiln_status write_new_file(int in, const char *name, const char *line, int *error)
 {
@@ -136,7 +152,8 @@ static kiln_status write_new_file(int in, const char *name, const char *line, in
     return *error ? KILN_E_IO : KILN_OK;
 }
 
-kiln_status kiln_slurm_note_put(const kiln_slurm_folder *f, const char *name, const char *line, kiln_error *err)
+kiln_status kiln_slurm_note_put(const kiln_slurm_folder *f, const char *name, const char *line,
+                                kiln_error *err)
 {
     char path[KILN_PATH_MAX], temporary[128];
     uint64_t number = 0;
@@ -149,7 +166,8 @@ kiln_status kiln_slurm_note_put(const kiln_slurm_folder *f, const char *name, co
         st = KILN_E_IO;
     }
     if (st == KILN_OK) return KILN_OK;
-    if (error != EEXIST) (void)unlinkat(f->fd, temporary, 0); /* the write's own reason is the one to tell */
+    /* the write's own reason is the one to tell */
+    if (error != EEXIST) (void)unlinkat(f->fd, temporary, 0);
     KILN_TRY(kiln_path_join(path, sizeof path, f->path, name, err));
     return kiln_file_write_failed(path, error, err);
 }
@@ -166,8 +184,8 @@ kiln_status kiln_slurm_note_drop(const kiln_slurm_folder *f, const char *name, k
     return kiln_fail(err, KILN_E_IO, "cannot remove '%s/%s': %s", f->path, name, strerror(errno));
 }
 
-kiln_status kiln_slurm_note_read(const kiln_slurm_folder *f, const char *name, char *line, size_t size, bool *there,
-                                 kiln_error *err)
+kiln_status kiln_slurm_note_read(const kiln_slurm_folder *f, const char *name, char *line,
+                                 size_t size, bool *there, kiln_error *err)
 {
     struct stat s;
     const int fd = openat(f->fd, name, O_RDONLY | O_NOFOLLOW | O_NONBLOCK | O_CLOEXEC);
@@ -180,10 +198,11 @@ kiln_status kiln_slurm_note_read(const kiln_slurm_folder *f, const char *name, c
     char *end = strchr(line, '\n');
     if (end) *end = '\0';
     if (n > 0 && end) return KILN_OK;
-    return kiln_fail(err, KILN_E_INPUT, "'%s/%s' is not a file that kiln slurm has written: remove it", f->path, name);
+    return kiln_fail(err, KILN_E_INPUT,
+                     "'%s/%s' is not a file that kiln slurm has written: remove it", f->path, name);
 }
 
-/* ---- how it ended ----------------------------------------------------------------------------------------------------- */
+/* ---- how it ended ---------------------------------------------------------------------------- */
 
 /* "CODE STAGE WHY"; false: it is another text. */
 static bool parse_end(char *line, kiln_slurm_end *out)
@@ -209,13 +228,17 @@ kiln_status kiln_slurm_end_read(const kiln_slurm_folder *f, kiln_slurm_end *out,
     *out = (kiln_slurm_end){.stage = ""};
     KILN_TRY(kiln_slurm_note_read(f, ended, line, sizeof line, &there, err));
     if (!there || parse_end(line, out)) return KILN_OK;
-    return kiln_fail(err, KILN_E_INPUT, "'%s/%s' is not a file that kiln slurm has written: remove it", f->path, ended);
+    return kiln_fail(err, KILN_E_INPUT,
+                     "'%s/%s' is not a file that kiln slurm has written: remove it", f->path,
+                     ended);
 }
 
-kiln_status kiln_slurm_end_put(const kiln_slurm_folder *f, int code, const char *stage, const char *why, kiln_error *err)
+kiln_status kiln_slurm_end_put(const kiln_slurm_folder *f, int code, const char *stage,
+                               const char *why, kiln_error *err)
 {
     char line[KILN_SLURM_WHY_MAX + 64];
-    const int n = snprintf(line, sizeof line - 1, "%d %.31s%s%.*s", code, stage, *why ? " " : "", KILN_SLURM_WHY_MAX - 1, why);
+    const int n = snprintf(line, sizeof line - 1, "%d %.31s%s%.*s", code, stage, *why ? " " : "",
+                           KILN_SLURM_WHY_MAX - 1, why);
     for (char *c = line; *c; c++)
         if (*c == '\n') *c = ' '; /* the line's end is the file's */
     line[n] = '\n';
@@ -223,7 +246,10 @@ kiln_status kiln_slurm_end_put(const kiln_slurm_folder *f, int code, const char 
     return kiln_slurm_note_put(f, ended, line, err);
 }
 
-void kiln_slurm_partial_name(const char *stage, char out[64]) { (void)snprintf(out, 64, "partial-%.40s", stage); }
+void kiln_slurm_partial_name(const char *stage, char out[64])
+{
+    (void)snprintf(out, 64, "partial-%.40s", stage);
+}
 
 kiln_status kiln_slurm_notes_clear(const kiln_slurm_folder *f, kiln_error *err)
 {

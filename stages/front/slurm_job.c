@@ -1,5 +1,6 @@
-/* slurm_job -- see the header. A step is a stage's program with the words that `kiln pipeline` gives it and those of the round
- * (stages/engine/hosts/round.h). Our own stages run in this process, as under `kiln pipeline`. */
+/* slurm_job -- see the header. A step is a stage's program with the words that `kiln pipeline`
+ * gives it and those of the round (stages/engine/hosts/round.h). Our own stages run in this
+ * process, as under `kiln pipeline`. */
 #include "stages/front/slurm_job.h"
 
 #include "base/log.h"
@@ -22,14 +23,16 @@ static kiln_status run_stage_words(const char *stage, kiln_words *words, int *co
 {
     int signal;
     char *const path = words->word[0];
-    const kiln_status st = kiln_program_run(stage, (const char **)words->word, false, code, &signal, err);
+    const kiln_status st =
+        kiln_program_run(stage, (const char **)words->word, false, code, &signal, err);
     words->word[0] = path; /* which is set there */
     return st;
 }
 
-/* Runs the stage's program, behind the words of --wrapper; NULL ends the words that are added to its own. */
-static kiln_status run_step(const kiln_slurm_bake *b, const kiln_stage_command *c, const char *const *more, int *code,
-                            kiln_error *err)
+/* Runs the stage's program, behind the words of --wrapper; NULL ends the words that are added to
+ * its own. */
+static kiln_status run_step(const kiln_slurm_bake *b, const kiln_stage_command *c,
+                            const char *const *more, int *code, kiln_error *err)
 {
     kiln_words words = {0};
     const kiln_words *wrapper = &b->settings->list[KILN_SLURM_WRAPPER];
@@ -38,14 +41,15 @@ static kiln_status run_step(const kiln_slurm_bake *b, const kiln_stage_command *
     for (; *more && st == KILN_OK; more++) st = kiln_words_add(&words, *more, err);
     (void)fflush(stdout);
     if (st == KILN_OK)
-        st = wrapper->n ? kiln_program_run_words(words.word, code, err) : run_stage_words(c->stage, &words, code, err);
+        st = wrapper->n ? kiln_program_run_words(words.word, code, err)
+                        : run_stage_words(c->stage, &words, code, err);
     kiln_log_init(KILN_SLURM, KILN_LOG_NORMAL); /* a stage has one of its own */
     (void)fflush(stdout);
     kiln_words_release(&words);
     return st;
 }
 
-/* ---- a round's job ---------------------------------------------------------------------------------------------------- */
+/* ---- a round's job --------------------------------------------------------------------------- */
 
 typedef struct {
     const kiln_slurm_bake *b;
@@ -59,10 +63,12 @@ typedef struct {
 } round_job;
 
 /* Nothing more is submitted. code 0: the bake is finished, and why is "" or what it lacks. */
-static kiln_status end_bake(round_job *j, int code, const char *stage, const char *why, kiln_error *err)
+static kiln_status end_bake(round_job *j, int code, const char *stage, const char *why,
+                            kiln_error *err)
 {
     char sentence[KILN_SLURM_WHY_MAX];
-    const bool same_helps = code != 0 && code != 2 && code != stale && code != partial; /* those remain as they are */
+    /* those remain as they are */
+    const bool same_helps = code != 0 && code != 2 && code != stale && code != partial;
     (void)snprintf(sentence, sizeof sentence, "%.*s%s", KILN_SLURM_WHY_MAX - 64, why,
                    same_helps ? "; run the same kiln slurm to continue from there" : "");
     j->ended = true;
@@ -71,7 +77,8 @@ static kiln_status end_bake(round_job *j, int code, const char *stage, const cha
     return kiln_slurm_end_put(&j->b->folder, code, stage, sentence, err);
 }
 
-/* What the stage has said last, which this job's log has; "": it is no file, or the stage said nothing. */
+/* What the stage has said last, which this job's log has; "": it is no file, or the stage said
+ * nothing. */
 static kiln_status last_said(const round_job *j, char *out, kiln_error *err)
 {
     char name[64];
@@ -94,7 +101,8 @@ static kiln_status end_stage(round_job *j, int code, kiln_error *err)
     else
         KILN_TRY(last_said(j, reason, err));
     const char *join = !reason[0] ? "" : is_slurms ? ", because its job " : ": ";
-    (void)snprintf(why, sizeof why, "kiln-%s ended with exit code %d%s%s", j->now->stage, code, join, reason);
+    (void)snprintf(why, sizeof why, "kiln-%s ended with exit code %d%s%s", j->now->stage, code,
+                   join, reason);
     return end_bake(j, code, j->now->stage, why, err);
 }
 
@@ -103,10 +111,10 @@ static kiln_status end_by_other_plan(round_job *j, kiln_error *err)
     char why[KILN_SLURM_WHY_MAX];
     kiln_buffer command = {0};
     KILN_TRY(kiln_slurm_break_command(j->b, j->now->stage, &command, err));
-    (void)snprintf(
-        why, sizeof why,
-        "the open plan of %s was made with other options or files: give the old ones again, or give up the plan with %.700s",
-        j->now->stage, (const char *)command.data);
+    (void)snprintf(why, sizeof why,
+                   "the open plan of %s was made with other options or files: give the old ones "
+                   "again, or give up the plan with %.700s",
+                   j->now->stage, (const char *)command.data);
     kiln_buffer_release(&command);
     return end_bake(j, stale, j->now->stage, why, err);
 }
@@ -127,7 +135,8 @@ static kiln_status note_partial(round_job *j, kiln_error *err)
         return kiln_slurm_note_put(&j->b->folder, name, "7\n", err);
     }
     (void)snprintf(why, sizeof why,
-                   "kiln-%s gave units up (exit code 7); run the same kiln slurm to try them again, or continue without them with "
+                   "kiln-%s gave units up (exit code 7); run the same kiln slurm to try them "
+                   "again, or continue without them with "
                    "--allow-partial",
                    j->now->stage);
     return end_bake(j, partial, j->now->stage, why, err);
@@ -152,11 +161,15 @@ static kiln_status settle_step(round_job *j, const char *const *more, kiln_error
     return stands ? end_by_other_plan(j, err) : end_stage(j, code, err);
 }
 
-/* ---- tasks of the round ----------------------------------------------------------------------------------------------- */
+/* ---- tasks of the round ---------------------------------------------------------------------- */
 
-static bool is_task_of(const kiln_slurm_job *job, const void *key) { return job->is_task && !strcmp(job->key, key); }
+static bool is_task_of(const kiln_slurm_job *job, const void *key)
+{
+    return job->is_task && !strcmp(job->key, key);
+}
 
-/* A bake that was cancelled meanwhile: kiln slurm --cancel may have looked before these were submitted. */
+/* A bake that was cancelled meanwhile: kiln slurm --cancel may have looked before these were
+ * submitted. */
 static kiln_status cancel_submitted(const kiln_words *tasks, const char *next, kiln_error *err)
 {
     kiln_words ids = {0};
@@ -173,16 +186,21 @@ static kiln_status follow_tasks(round_job *j, unsigned try, const kiln_words *id
     char next[KILN_SLURM_ID_MAX], arrays[256] = "";
     kiln_error why = {0};
     for (size_t i = 0; i < ids->n; i++)
-        (void)snprintf(arrays + strlen(arrays), sizeof arrays - strlen(arrays), "%s%s", i ? ":" : "", ids->word[i]);
-    if (kiln_slurm_submit_round(j->b, j->open.stage, j->open.key, j->first, try, ids, next, &why) != KILN_OK) {
+        (void)snprintf(arrays + strlen(arrays), sizeof arrays - strlen(arrays), "%s%s",
+                       i ? ":" : "", ids->word[i]);
+    if (kiln_slurm_submit_round(j->b, j->open.stage, j->open.key, j->first, try, ids, next, &why) !=
+        KILN_OK) {
         char sentence[KILN_SLURM_WHY_MAX];
-        (void)snprintf(sentence, sizeof sentence, "the job after the tasks of %s could not be submitted: %.600s", j->open.stage,
-                       why.msg);
+        (void)snprintf(sentence, sizeof sentence,
+                       "the job after the tasks of %s could not be submitted: %.600s",
+                       j->open.stage, why.msg);
         return end_bake(j, kiln_exit_code(KILN_E_IO), j->open.stage, sentence, err);
     }
-    kiln_print(KILN_SLURM ": %s: %u tasks, array %s; then job %s", j->open.stage, j->open.tasks, arrays, next);
+    kiln_print(KILN_SLURM ": %s: %u tasks, array %s; then job %s", j->open.stage, j->open.tasks,
+               arrays, next);
     j->ended = true;
-    return kiln_slurm_note_there(&j->b->folder, "cancelled") ? cancel_submitted(ids, next, err) : KILN_OK;
+    return kiln_slurm_note_there(&j->b->folder, "cancelled") ? cancel_submitted(ids, next, err)
+                                                             : KILN_OK;
 }
 
 static kiln_status submit_missing(round_job *j, const kiln_task_list *missing, kiln_error *err)
@@ -196,14 +214,16 @@ static kiln_status submit_missing(round_job *j, const kiln_task_list *missing, k
         st = follow_tasks(j, j->try + 1, &ids, err);
     } else {
         char sentence[KILN_SLURM_WHY_MAX];
-        (void)snprintf(sentence, sizeof sentence, "the tasks of %s could not be submitted: %.600s", j->open.stage, why.msg);
+        (void)snprintf(sentence, sizeof sentence, "the tasks of %s could not be submitted: %.600s",
+                       j->open.stage, why.msg);
         st = end_bake(j, kiln_exit_code(KILN_E_IO), j->open.stage, sentence, err);
     }
     kiln_words_release(&ids);
     return st;
 }
 
-/* Tasks of this plan that are in the queue, from before this job was killed: it only waits for them. */
+/* Tasks of this plan that are in the queue, from before this job was killed: it only waits for
+ * them. */
 static kiln_status follow_waiting(round_job *j, kiln_error *err)
 {
     kiln_slurm_jobs jobs;
@@ -216,7 +236,7 @@ static kiln_status follow_waiting(round_job *j, kiln_error *err)
     return st;
 }
 
-/* ---- a stage ---------------------------------------------------------------------------------------------------------- */
+/* ---- a stage --------------------------------------------------------------------------------- */
 
 static kiln_status plan_stage(round_job *j, uint32_t n, kiln_error *err)
 {
@@ -229,7 +249,10 @@ static kiln_status gather_stage(round_job *j, kiln_error *err)
 {
     char tasks[16];
     (void)snprintf(tasks, sizeof tasks, "%u", j->b->settings->tasks);
-    return settle_step(j, (const char *const[]){"--gather", j->b->folder.parts, "--remove-parts", "--tasks", tasks, NULL}, err);
+    return settle_step(j,
+                       (const char *const[]){"--gather", j->b->folder.parts, "--remove-parts",
+                                             "--tasks", tasks, NULL},
+                       err);
 }
 
 static kiln_status forget_partial(round_job *j, kiln_error *err)
@@ -250,10 +273,11 @@ static kiln_status say_lost_tasks(const round_job *j, uint32_t n, kiln_error *er
     KILN_TRY(kiln_slurm_log_count(f, j->b->chain, stage, KILN_SLURM_CAUSE_MEMORY, &by_memory, err));
     if (by_time + by_memory == 0) return KILN_OK;
     (void)snprintf(line, sizeof line,
-                   "%u %s of %s %s left no part; of its jobs, %u %s killed at the time limit and %u for %s memory: give them more "
+                   "%u %s of %s %s left no part; of its jobs, %u %s killed at the time limit and "
+                   "%u for %s memory: give them more "
                    "with --time and --mem among the options of sbatch\n",
-                   n, n == 1 ? "task" : "tasks", stage, n == 1 ? "has" : "have", by_time, by_time == 1 ? "was" : "were", by_memory,
-                   by_memory == 1 ? "its" : "their");
+                   n, n == 1 ? "task" : "tasks", stage, n == 1 ? "has" : "have", by_time,
+                   by_time == 1 ? "was" : "were", by_memory, by_memory == 1 ? "its" : "their");
     kiln_say("%.*s", (int)strlen(line) - 1, line);
     return kiln_slurm_note_put(f, "lost", line, err);
 }
@@ -266,11 +290,13 @@ static kiln_status advance_round(round_job *j, bool *fresh, kiln_error *err)
     if (!*fresh) KILN_TRY(follow_waiting(j, err));
     if (j->ended) return KILN_OK;
     /* All parts may be there: those of a plan like this one that was given up, for example. */
-    KILN_TRY(kiln_open_round_missing(&j->open, j->b->folder.parts_fd, j->b->folder.parts, &missing, err));
+    KILN_TRY(kiln_open_round_missing(&j->open, j->b->folder.parts_fd, j->b->folder.parts, &missing,
+                                     err));
     kiln_status st = missing.n && j->try ? say_lost_tasks(j, missing.n, err) : KILN_OK;
     if (st == KILN_OK && missing.n && j->try < KILN_SLURM_TRIES) {
-        /* Planned once more, a plan that stands stays as it is: options that are others are refused before tasks are submitted, and
-         * what a killed gather has left in the manifest's log does not keep them from reading. */
+        /* Planned once more, a plan that stands stays as it is: options that are others are refused
+         * before tasks are submitted, and what a killed gather has left in the manifest's log does
+         * not keep them from reading. */
         if (!*fresh) st = plan_stage(j, j->open.tasks, err);
         if (st == KILN_OK && !j->ended) st = look_for_round(j, &stands, err);
         if (st == KILN_OK && !j->ended && stands) st = submit_missing(j, &missing, err);
@@ -292,7 +318,8 @@ static kiln_status advance_stage(round_job *j, const kiln_stage_command *stage, 
     KILN_TRY(look_for_round(j, &stands, err));
     if (!has_rounds) {
         KILN_TRY(forget_partial(j, err));
-        KILN_TRY(settle_step(j, (const char *const[]){"--allow-network-fs", NULL}, err)); /* only this host writes */
+        /* only this host writes */
+        KILN_TRY(settle_step(j, (const char *const[]){"--allow-network-fs", NULL}, err));
         return KILN_OK;
     }
     if (!stands) {
@@ -310,9 +337,10 @@ static kiln_status advance_stage(round_job *j, const kiln_stage_command *stage, 
     return KILN_OK;
 }
 
-/* ---- all stages ------------------------------------------------------------------------------------------------------- */
+/* ---- all stages ------------------------------------------------------------------------------ */
 
-/* A round that an earlier call has left open keeps every other stage from writing, so it comes first. */
+/* A round that an earlier call has left open keeps every other stage from writing, so it comes
+ * first. */
 static kiln_status advance_open_round(round_job *j, kiln_error *err)
 {
     char why[128];
@@ -320,7 +348,9 @@ static kiln_status advance_open_round(round_job *j, kiln_error *err)
     if (!j->open.there || !strcmp(j->open.stage, j->first)) return KILN_OK;
     const kiln_stage_command *stage = kiln_slurm_command_of(j->b, j->open.stage);
     if (stage) return advance_stage(j, stage, err);
-    (void)snprintf(why, sizeof why, "a plan of %s is open, but this stage is not among the chosen ones", j->open.stage);
+    (void)snprintf(why, sizeof why,
+                   "a plan of %s is open, but this stage is not among the chosen ones",
+                   j->open.stage);
     return end_bake(j, busy, j->open.stage, why, err);
 }
 
@@ -335,7 +365,8 @@ static kiln_status make_report(const kiln_slurm_bake *b, kiln_error *err)
     return st;
 }
 
-static kiln_status find_unmeasured(const kiln_slurm_bake *b, char *out, size_t size, kiln_error *err)
+static kiln_status find_unmeasured(const kiln_slurm_bake *b, char *out, size_t size,
+                                   kiln_error *err)
 {
     json_t *info;
     KILN_TRY(kiln_slurm_ask_info(b, &info, err));
@@ -354,17 +385,21 @@ static kiln_status end_all(round_job *j, kiln_error *err)
         const char *stage = j->b->commands.stage[i].stage;
         kiln_slurm_partial_name(stage, name);
         if (!kiln_slurm_note_there(&j->b->folder, name)) continue;
-        (void)snprintf(stages + strlen(stages), sizeof stages - strlen(stages), "%s%s", first ? " " : "", stage);
+        (void)snprintf(stages + strlen(stages), sizeof stages - strlen(stages), "%s%s",
+                       first ? " " : "", stage);
         if (!first) first = stage;
     }
     if (first) {
-        (void)snprintf(why, sizeof why, "baked in part: units of %s were given up; run the same kiln slurm to try them again",
-                       stages);
+        (void)snprintf(
+            why, sizeof why,
+            "baked in part: units of %s were given up; run the same kiln slurm to try them again",
+            stages);
         return end_bake(j, partial, first, why, err);
     }
     kiln_print(KILN_SLURM ": the bake is finished");
     kiln_error unsent;
-    if (kiln_slurm_submit_mail(j->b, &unsent) != KILN_OK) kiln_warn("no mail about it could be sent: %s", unsent.msg);
+    if (kiln_slurm_submit_mail(j->b, &unsent) != KILN_OK)
+        kiln_warn("no mail about it could be sent: %s", unsent.msg);
     return end_bake(j, 0, j->b->commands.stage[j->b->commands.n - 1].stage, unmeasured, err);
 }
 
@@ -389,12 +424,16 @@ static kiln_status is_of_earlier_chain(const kiln_slurm_bake *b, bool *is, kiln_
     bool there;
     KILN_TRY(kiln_slurm_note_read(&b->folder, "chain", chain, sizeof chain, &there, err));
     *is = there && strcmp(chain, b->chain) != 0;
-    if (*is) kiln_print(KILN_SLURM ": a later kiln slurm has started again, so this job of an earlier one does nothing");
+    if (*is)
+        kiln_print(
+            KILN_SLURM
+            ": a later kiln slurm has started again, so this job of an earlier one does nothing");
     return KILN_OK;
 }
 
-/* Slurm may put a job back into the queue that has done its work and submitted the next one: of two, the one with the higher number
- * goes on, however they run beside each other. One that is ending is no other: it may be the one that has submitted this. */
+/* Slurm may put a job back into the queue that has done its work and submitted the next one: of
+ * two, the one with the higher number goes on, however they run beside each other. One that is
+ * ending is no other: it may be the one that has submitted this. */
 static kiln_status is_followed(const kiln_slurm_bake *b, bool *is, kiln_error *err)
 {
     const char *const id = getenv("SLURM_JOB_ID");
@@ -405,15 +444,19 @@ static kiln_status is_followed(const kiln_slurm_bake *b, bool *is, kiln_error *e
     KILN_TRY(kiln_slurm_jobs_now(b->folder.path, &jobs, err));
     for (size_t i = 0; i < jobs.n && !*is; i++) {
         const kiln_slurm_job *job = &jobs.job[i];
-        if (job->is_task || kiln_slurm_job_completing(job) || strcmp(job->chain, b->chain) != 0) continue;
+        if (job->is_task || kiln_slurm_job_completing(job) || strcmp(job->chain, b->chain) != 0)
+            continue;
         *is = strtoull(job->id, NULL, 10) > own;
-        if (*is) kiln_print(KILN_SLURM ": job %s continues this bake, so this one does nothing", job->id);
+        if (*is)
+            kiln_print(KILN_SLURM ": job %s continues this bake, so this one does nothing",
+                       job->id);
     }
     kiln_slurm_jobs_release(&jobs);
     return KILN_OK;
 }
 
-kiln_status kiln_slurm_round(const kiln_slurm_bake *b, const char *first, unsigned try, int *code, kiln_error *err)
+kiln_status kiln_slurm_round(const kiln_slurm_bake *b, const char *first, unsigned try, int *code,
+                             kiln_error *err)
 {
     round_job j = {.b = b, .first = first, .try = try};
     kiln_error lost;
@@ -422,32 +465,40 @@ kiln_status kiln_slurm_round(const kiln_slurm_bake *b, const char *first, unsign
     kiln_status st = is_of_earlier_chain(b, &outdated, err);
     if (st == KILN_OK && !outdated) st = is_followed(b, &outdated, err);
     if (outdated) return KILN_OK;
-    if (st == KILN_OK) st = kiln_slurm_note_drop(&b->folder, "ended", err); /* of an earlier run of this job */
+    /* of an earlier run of this job */
+    if (st == KILN_OK) st = kiln_slurm_note_drop(&b->folder, "ended", err);
     if (st == KILN_OK) st = kiln_slurm_begun_put(&b->folder, err);
     if (st == KILN_OK) st = advance_bake(&j, err);
     *code = j.code;
     if (st == KILN_OK || j.ended) return st;
     /* Else --status would say that nothing is known. */
-    const kiln_status told = end_bake(&j, kiln_exit_code(st), j.now ? j.now->stage : first, err->msg, &lost);
+    const kiln_status told =
+        end_bake(&j, kiln_exit_code(st), j.now ? j.now->stage : first, err->msg, &lost);
     *code = j.code;
     return told == KILN_OK ? KILN_OK : st;
 }
 
-/* ---- a task ----------------------------------------------------------------------------------------------------------- */
+/* ---- a task ---------------------------------------------------------------------------------- */
 
-kiln_status kiln_slurm_task(const kiln_slurm_bake *b, const kiln_slurm_share *share, int *code, kiln_error *err)
+kiln_status kiln_slurm_task(const kiln_slurm_bake *b, const kiln_slurm_share *share, int *code,
+                            kiln_error *err)
 {
     char shard[32];
     kiln_open_round open;
     *code = 0;
     KILN_TRY(kiln_open_round_read(b->folder.manifest, &open, err));
-    if (!open.there || strcmp(open.stage, share->stage) != 0 || strcmp(open.key, share->plan) != 0 || open.tasks != share->of) {
-        kiln_print(KILN_SLURM ": the round of %s that this task belongs to has ended", share->stage); /* somebody has finished it */
+    if (!open.there || strcmp(open.stage, share->stage) != 0 ||
+        strcmp(open.key, share->plan) != 0 || open.tasks != share->of) {
+        /* somebody has finished it */
+        kiln_print(KILN_SLURM ": the round of %s that this task belongs to has ended",
+                   share->stage);
         return KILN_OK;
     }
     const kiln_stage_command *stage = kiln_slurm_command_of(b, share->stage);
     if (!stage) return kiln_fail(err, KILN_E_USAGE, "%s is not a stage of this bake", share->stage);
     (void)snprintf(shard, sizeof shard, "%u/%u", share->task, share->of);
-    KILN_TRY(run_step(b, stage, (const char *const[]){"--shard", shard, "--part", b->folder.parts, NULL}, code, err));
+    KILN_TRY(run_step(b, stage,
+                      (const char *const[]){"--shard", shard, "--part", b->folder.parts, NULL},
+                      code, err));
     return *code == busy ? kiln_slurm_requeue(err) : KILN_OK;
 }

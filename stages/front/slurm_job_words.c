@@ -27,12 +27,15 @@ static bool read_absolute_path(const char *text, const char **out)
     return *text == '/';
 }
 
-static bool read_job_word(kiln_slurm_job_words *w, const char *name, size_t length, const char *value)
+static bool read_job_word(kiln_slurm_job_words *w, const char *name, size_t length,
+                          const char *value)
 {
     static const char *const names[] = {"folder", "cwd", "chain", "stages", "tmpdir", "tasks",
                                         "first",  "try", "plan",  "of",     "offset", "concurrent"};
     size_t i = 0;
-    while (i < sizeof names / sizeof *names && (strlen(names[i]) != length || strncmp(names[i], name, length) != 0)) i++;
+    while (i < sizeof names / sizeof *names &&
+           (strlen(names[i]) != length || strncmp(names[i], name, length) != 0))
+        i++;
     switch (i) {
     case 0:
         return read_absolute_path(value, &w->folder);
@@ -66,7 +69,8 @@ static bool read_job_word(kiln_slurm_job_words *w, const char *name, size_t leng
     }
 }
 
-kiln_status kiln_slurm_job_words_read(int argc, char **argv, kiln_slurm_job_words *w, kiln_error *err)
+kiln_status kiln_slurm_job_words_read(int argc, char **argv, kiln_slurm_job_words *w,
+                                      kiln_error *err)
 {
     kiln_slurm_list list;
     const char *word;
@@ -79,13 +83,19 @@ kiln_status kiln_slurm_job_words_read(int argc, char **argv, kiln_slurm_job_word
         if (kiln_slurm_list_find(argv[i], '=', &list, &word))
             KILN_TRY(kiln_words_add(&w->settings.list[list], word, err));
         else if (!argv[i][n] || !read_job_word(w, argv[i], n, argv[i] + n + 1))
-            return kiln_fail(err, KILN_E_USAGE, "--job: the word '%.80s' is not understood", argv[i]);
+            return kiln_fail(err, KILN_E_USAGE, "--job: the word '%.80s' is not understood",
+                             argv[i]);
     }
-    const bool whole = i < argc && w->folder && w->cwd && w->chain && w->stages && w->settings.tasks && w->first;
-    if (!whole || (w->is_task && (!w->plan || !w->of))) return kiln_fail(err, KILN_E_USAGE, "--job: a word is missing");
+    const bool whole =
+        i < argc && w->folder && w->cwd && w->chain && w->stages && w->settings.tasks && w->first;
+    if (!whole || (w->is_task && (!w->plan || !w->of)))
+        return kiln_fail(err, KILN_E_USAGE, "--job: a word is missing");
     w->typed = argv + i + 1;
     w->n_typed = argc - i - 1;
     return KILN_OK;
 }
 
-void kiln_slurm_job_words_release(kiln_slurm_job_words *w) { kiln_slurm_settings_release(&w->settings); }
+void kiln_slurm_job_words_release(kiln_slurm_job_words *w)
+{
+    kiln_slurm_settings_release(&w->settings);
+}

@@ -11,9 +11,10 @@
 
 enum { TAIL_MAX = 65536 };
 
-/* ---- the text --------------------------------------------------------------------------------------------------------- */
+/* ---- the text -------------------------------------------------------------------------------- */
 
-/* Appends what the file holds behind `from`, of that the last TAIL_MAX bytes, and a NUL. Nothing where it is no file. */
+/* Appends what the file holds behind `from`, of that the last TAIL_MAX bytes, and a NUL. Nothing
+ * where it is no file. */
 static kiln_status read_log_tail(int fd, uint64_t from, kiln_buffer *out, kiln_error *err)
 {
     static char bytes[TAIL_MAX];
@@ -63,7 +64,8 @@ static void keep_last_run(kiln_buffer *text)
     memmove(from, last, text->size);
 }
 
-kiln_status kiln_slurm_log_read(const kiln_slurm_folder *f, const char *chain, const char *id, kiln_buffer *out, kiln_error *err)
+kiln_status kiln_slurm_log_read(const kiln_slurm_folder *f, const char *chain, const char *id,
+                                kiln_buffer *out, kiln_error *err)
 {
     char end[64];
     kiln_status st = KILN_OK;
@@ -79,7 +81,7 @@ kiln_status kiln_slurm_log_read(const kiln_slurm_folder *f, const char *chain, c
     return st;
 }
 
-/* ---- this job's own --------------------------------------------------------------------------------------------------- */
+/* ---- this job's own -------------------------------------------------------------------------- */
 
 /* stderr is open for writing alone. */
 static int open_own_log(void) { return open("/proc/self/fd/2", O_RDONLY | O_NONBLOCK | O_CLOEXEC); }
@@ -99,9 +101,10 @@ kiln_status kiln_slurm_log_own(uint64_t from, kiln_buffer *out, kiln_error *err)
     return st;
 }
 
-/* ---- what it says ----------------------------------------------------------------------------------------------------- */
+/* ---- what it says ---------------------------------------------------------------------------- */
 
-/* Of "slurmstepd-n1: error: *** JOB 5 ON n1 CANCELLED AT 2026-11-29T15:00:00 DUE TO TIME LIMIT ***" and the like. */
+/* Of "slurmstepd-n1: error: *** JOB 5 ON n1 CANCELLED AT 2026-11-29T15:00:00 DUE TO TIME LIMIT ***"
+ * and the like. */
 static kiln_slurm_cause cause_of_line(const char *line, size_t length)
 {
     static const struct {
@@ -114,7 +117,8 @@ static kiln_slurm_cause cause_of_line(const char *line, size_t length)
         {"CANCELLED AT", KILN_SLURM_CAUSE_CANCELLED},
     };
     char text[400];
-    (void)snprintf(text, sizeof text, "%.*s", (int)(length < sizeof text ? length : sizeof text - 1), line);
+    (void)snprintf(text, sizeof text, "%.*s",
+                   (int)(length < sizeof text ? length : sizeof text - 1), line);
     for (size_t i = 0; i < sizeof causes / sizeof *causes; i++)
         if (strcasestr(text, causes[i].words)) return causes[i].cause;
     return KILN_SLURM_CAUSE_NONE;
@@ -126,7 +130,8 @@ kiln_slurm_cause kiln_slurm_log_cause(const char *text)
     kiln_slurm_cause found = KILN_SLURM_CAUSE_NONE;
     while (*text) {
         const size_t n = strcspn(text, "\n");
-        const kiln_slurm_cause cause = strncmp(text, daemon, strlen(daemon)) ? KILN_SLURM_CAUSE_NONE : cause_of_line(text, n);
+        const kiln_slurm_cause cause =
+            strncmp(text, daemon, strlen(daemon)) ? KILN_SLURM_CAUSE_NONE : cause_of_line(text, n);
         /* A job that is killed for its memory or its time is then cancelled, too. */
         if (cause && (!found || found == KILN_SLURM_CAUSE_CANCELLED)) found = cause;
         text += n + (text[n] == '\n');
@@ -134,8 +139,8 @@ kiln_slurm_cause kiln_slurm_log_cause(const char *text)
     return found;
 }
 
-kiln_status kiln_slurm_log_count(const kiln_slurm_folder *f, const char *chain, const char *stage, kiln_slurm_cause only,
-                                 uint32_t *n, kiln_error *err)
+kiln_status kiln_slurm_log_count(const kiln_slurm_folder *f, const char *chain, const char *stage,
+                                 kiln_slurm_cause only, uint32_t *n, kiln_error *err)
 {
     char begin[64];
     kiln_buffer text = {0};
@@ -164,7 +169,8 @@ void kiln_slurm_log_sentence(const char *text, const char *name, char *out)
     while (*text) {
         const size_t length = strcspn(text, "\n");
         if (length > n + 2 && !strncmp(text, name, n) && text[n] == ':' && text[n + 1] == ' ')
-            (void)snprintf(out, KILN_SLURM_SENTENCE_MAX, "%.*s", (int)(length - n - 2), text + n + 2);
+            (void)snprintf(out, KILN_SLURM_SENTENCE_MAX, "%.*s", (int)(length - n - 2),
+                           text + n + 2);
         text += length + (text[length] == '\n');
     }
 }

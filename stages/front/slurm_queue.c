@@ -5,7 +5,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-/* ---- one line --------------------------------------------------------------------------------------------------------- */
+/* ---- one line -------------------------------------------------------------------------------- */
 
 /* The text up to `end` into out[size], cut; *at is moved behind it. False: there is no such end. */
 static bool take_field(const char **at, const char *line_end, char end, char *out, size_t size)
@@ -19,8 +19,9 @@ static bool take_field(const char **at, const char *line_end, char end, char *ou
 
 static bool is_end_state(const char *state)
 {
-    static const char *const states[] = {"BOOT_FAIL", "CANCELLED",     "COMPLETED", "DEADLINE", "FAILED",
-                                         "NODE_FAIL", "OUT_OF_MEMORY", "PREEMPTED", "REVOKED",  "TIMEOUT"};
+    static const char *const states[] = {"BOOT_FAIL", "CANCELLED", "COMPLETED",     "DEADLINE",
+                                         "FAILED",    "NODE_FAIL", "OUT_OF_MEMORY", "PREEMPTED",
+                                         "REVOKED",   "TIMEOUT"};
     for (size_t i = 0; i < sizeof states / sizeof *states; i++)
         if (!strcmp(state, states[i])) return true;
     return false;
@@ -40,9 +41,11 @@ static bool parse_comment(const char *at, const char *end, const char *folder, k
     while (end > at && end[-1] == ' ') end--;
     if (!take_field(&at, end, ' ', word, sizeof word) || strcmp(word, "kiln") != 0) return false;
     if (!take_field(&at, end, ' ', kind, sizeof kind)) return false;
-    if (!take_field(&at, end, ' ', job->stage, sizeof job->stage) || !take_field(&at, end, ' ', job->key, sizeof job->key))
+    if (!take_field(&at, end, ' ', job->stage, sizeof job->stage) ||
+        !take_field(&at, end, ' ', job->key, sizeof job->key))
         return false;
-    if (at < end && *at != '/' && !take_field(&at, end, ' ', job->chain, sizeof job->chain)) return false;
+    if (at < end && *at != '/' && !take_field(&at, end, ' ', job->chain, sizeof job->chain))
+        return false;
     job->is_task = !strcmp(kind, "task");
     if (!job->is_task && strcmp(kind, "round") != 0) return false;
     size_t length = strlen(folder);
@@ -51,18 +54,23 @@ static bool parse_comment(const char *at, const char *end, const char *folder, k
 }
 
 /* *ours false: it is another job's. */
-static kiln_status parse_job(const char *at, const char *end, const char *folder, kiln_slurm_job *job, bool *ours, kiln_error *err)
+static kiln_status parse_job(const char *at, const char *end, const char *folder,
+                             kiln_slurm_job *job, bool *ours, kiln_error *err)
 {
     *job = (kiln_slurm_job){0};
-    *ours = take_field(&at, end, '|', job->id, sizeof job->id) && take_field(&at, end, '|', job->state, sizeof job->state) &&
-            take_field(&at, end, '|', job->reason, sizeof job->reason) && parse_comment(at, end, folder, job);
+    *ours = take_field(&at, end, '|', job->id, sizeof job->id) &&
+            take_field(&at, end, '|', job->state, sizeof job->state) &&
+            take_field(&at, end, '|', job->reason, sizeof job->reason) &&
+            parse_comment(at, end, folder, job);
     if (!*ours || is_job_id(job->id)) return KILN_OK;
-    return kiln_fail(err, KILN_E_IO, "squeue has a job of this bake whose id '%s' is not understood", job->id);
+    return kiln_fail(err, KILN_E_IO,
+                     "squeue has a job of this bake whose id '%s' is not understood", job->id);
 }
 
-/* ---- all of them ------------------------------------------------------------------------------------------------------ */
+/* ---- all of them ----------------------------------------------------------------------------- */
 
-static kiln_status append_slurm_job(kiln_slurm_jobs *jobs, const kiln_slurm_job *job, kiln_error *err)
+static kiln_status append_slurm_job(kiln_slurm_jobs *jobs, const kiln_slurm_job *job,
+                                    kiln_error *err)
 {
     kiln_slurm_job *more;
     if ((jobs->n & (jobs->n - 1)) == 0) { /* has room up to the next power of two */
@@ -77,10 +85,12 @@ static kiln_status append_slurm_job(kiln_slurm_jobs *jobs, const kiln_slurm_job 
 
 static void note_ended(kiln_slurm_jobs *jobs, const kiln_slurm_job *job)
 {
-    if (!job->is_task && strtoull(job->id, NULL, 10) >= strtoull(jobs->ended.id, NULL, 10)) jobs->ended = *job;
+    if (!job->is_task && strtoull(job->id, NULL, 10) >= strtoull(jobs->ended.id, NULL, 10))
+        jobs->ended = *job;
 }
 
-kiln_status kiln_slurm_jobs_parse(const char *text, const char *folder, kiln_slurm_jobs *out, kiln_error *err)
+kiln_status kiln_slurm_jobs_parse(const char *text, const char *folder, kiln_slurm_jobs *out,
+                                  kiln_error *err)
 {
     *out = (kiln_slurm_jobs){0};
     kiln_status st = KILN_OK;
@@ -115,16 +125,21 @@ bool kiln_slurm_job_held(const kiln_slurm_job *job)
     return held[i] == job->reason[i];
 }
 
-bool kiln_slurm_job_completing(const kiln_slurm_job *job) { return !strcmp(job->state, "COMPLETING"); }
+bool kiln_slurm_job_completing(const kiln_slurm_job *job)
+{
+    return !strcmp(job->state, "COMPLETING");
+}
 
-kiln_status kiln_slurm_jobs_ids(const kiln_slurm_jobs *jobs, kiln_slurm_job_test *wanted, const void *context, kiln_words *out,
-                                kiln_error *err)
+kiln_status kiln_slurm_jobs_ids(const kiln_slurm_jobs *jobs, kiln_slurm_job_test *wanted,
+                                const void *context, kiln_words *out, kiln_error *err)
 {
     char id[32];
     for (size_t i = 0; i < jobs->n; i++) {
         if (wanted && !wanted(&jobs->job[i], context)) continue;
-        (void)snprintf(id, sizeof id, "%.*s", (int)strspn(jobs->job[i].id, "0123456789"), jobs->job[i].id);
-        if (out->n && !strcmp(out->word[out->n - 1], id)) continue; /* tasks of an array stand together */
+        (void)snprintf(id, sizeof id, "%.*s", (int)strspn(jobs->job[i].id, "0123456789"),
+                       jobs->job[i].id);
+        /* tasks of an array stand together */
+        if (out->n && !strcmp(out->word[out->n - 1], id)) continue;
         if (!kiln_words_hold(out, id)) KILN_TRY(kiln_words_add(out, id, err));
     }
     return KILN_OK;

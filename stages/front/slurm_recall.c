@@ -26,14 +26,16 @@
 enum { RECALL_MAX = 65536, LIST_WORDS_MAX = 1024 };
 static const char first_line[] = "splatkiln-slurm 1";
 
-/* ---- the folder ------------------------------------------------------------------------------------------------------- */
+/* ---- the folder ------------------------------------------------------------------------------ */
 
 /* Where the caller's own state is; false: the environment does not say. */
 static bool find_state_home(char home[KILN_PATH_MAX])
 {
     const char *const state = getenv("XDG_STATE_HOME"), *const user = getenv("HOME");
-    if (state && *state == '/') return kiln_path_join(home, KILN_PATH_MAX, "", state, NULL) == KILN_OK;
-    return user && *user == '/' && kiln_path_join(home, KILN_PATH_MAX, user, ".local/state", NULL) == KILN_OK;
+    if (state && *state == '/')
+        return kiln_path_join(home, KILN_PATH_MAX, "", state, NULL) == KILN_OK;
+    return user && *user == '/' &&
+           kiln_path_join(home, KILN_PATH_MAX, user, ".local/state", NULL) == KILN_OK;
 }
 
 static bool lies_in(const char *path, const char *folder)
@@ -46,33 +48,42 @@ static bool lies_in(const char *path, const char *folder)
 static bool is_own(int fd, mode_t kind)
 {
     struct stat s;
-    return fstat(fd, &s) == 0 && (s.st_mode & S_IFMT) == kind && s.st_uid == geteuid() && (s.st_mode & 022) == 0;
+    return fstat(fd, &s) == 0 && (s.st_mode & S_IFMT) == kind && s.st_uid == geteuid() &&
+           (s.st_mode & 022) == 0;
 }
 
 /* Opens a folder of `in` without following a link. make: makes it. *fd -1: it is not there. */
 static kiln_status open_own_folder(int in, const char *name, bool make, int *fd, kiln_error *err)
 {
     if (make && mkdirat(in, name, 0700) != 0 && errno != EEXIST)
-        return kiln_fail(err, KILN_E_IO, "cannot make the folder '%s' for what kiln slurm remembers: %s", name, strerror(errno));
+        return kiln_fail(err, KILN_E_IO,
+                         "cannot make the folder '%s' for what kiln slurm remembers: %s", name,
+                         strerror(errno));
     *fd = openat(in, name, O_RDONLY | O_DIRECTORY | O_NOFOLLOW | O_CLOEXEC);
     if (*fd < 0 && errno == ENOENT && !make) return KILN_OK;
     if (*fd >= 0 && is_own(*fd, S_IFDIR)) return KILN_OK;
     if (*fd >= 0) (void)close(*fd); /* was only read */
     *fd = -1;
-    return kiln_fail(err, KILN_E_INPUT, "the folder '%s' is a link, belongs to another user, or others may write to it", name);
+    return kiln_fail(
+        err, KILN_E_INPUT,
+        "the folder '%s' is a link, belongs to another user, or others may write to it", name);
 }
 
 /* *fd -1: there is none. */
-static kiln_status open_recall_folder(const char *out, const char *scene, bool make, int *fd, kiln_error *err)
+static kiln_status open_recall_folder(const char *out, const char *scene, bool make, int *fd,
+                                      kiln_error *err)
 {
     char home[KILN_PATH_MAX], real[PATH_MAX], real_scene[PATH_MAX];
     int splatkiln;
     *fd = -1;
-    if (!find_state_home(home)) return make ? kiln_fail(err, KILN_E_IO, "neither XDG_STATE_HOME nor HOME names a folder") : KILN_OK;
+    if (!find_state_home(home))
+        return make ? kiln_fail(err, KILN_E_IO, "neither XDG_STATE_HOME nor HOME names a folder")
+                    : KILN_OK;
     if (make) {
         KILN_TRY(kiln_make_parents(home, err));
         if (mkdir(home, 0700) != 0 && errno != EEXIST)
-            return kiln_fail(err, KILN_E_IO, "cannot make the folder '%s': %s", home, strerror(errno));
+            return kiln_fail(err, KILN_E_IO, "cannot make the folder '%s': %s", home,
+                             strerror(errno));
     }
     const int root = open(home, O_RDONLY | O_DIRECTORY | O_CLOEXEC);
     if (root < 0 && !make && errno == ENOENT) return KILN_OK;
@@ -81,8 +92,11 @@ static kiln_status open_recall_folder(const char *out, const char *scene, bool m
         if (root >= 0) (void)close(root); /* was only read */
         return kiln_fail(err, KILN_E_IO, "cannot open '%s': %s", home, strerror(why));
     }
-    const bool inside = lies_in(real, out) || (scene && *scene && realpath(scene, real_scene) && lies_in(real, real_scene));
-    kiln_status st = inside ? kiln_fail(err, KILN_E_INPUT, "'%s' lies in the scene or in the bake", home) : KILN_OK;
+    const bool inside = lies_in(real, out) || (scene && *scene && realpath(scene, real_scene) &&
+                                               lies_in(real, real_scene));
+    kiln_status st =
+        inside ? kiln_fail(err, KILN_E_INPUT, "'%s' lies in the scene or in the bake", home)
+               : KILN_OK;
     if (st == KILN_OK) st = open_own_folder(root, "splatkiln", make, &splatkiln, err);
     (void)close(root); /* was only read */
     if (st != KILN_OK || splatkiln < 0) return st;
@@ -91,9 +105,12 @@ static kiln_status open_recall_folder(const char *out, const char *scene, bool m
     return st;
 }
 
-static void recall_name(const char *out, char name[33]) { kiln_hash_hex(kiln_hash_of(out, strlen(out)), name); }
+static void recall_name(const char *out, char name[33])
+{
+    kiln_hash_hex(kiln_hash_of(out, strlen(out)), name);
+}
 
-/* ---- reading ---------------------------------------------------------------------------------------------------------- */
+/* ---- reading --------------------------------------------------------------------------------- */
 
 static bool read_tasks(const char *text, uint32_t least, uint32_t *out)
 {
@@ -103,7 +120,8 @@ static bool read_tasks(const char *text, uint32_t least, uint32_t *out)
     return *out >= least && *out <= KILN_ROUND_TASKS_MAX;
 }
 
-static kiln_status read_recall_line(const char *line, const char *out, kiln_slurm_settings *recall, bool *sound, kiln_error *err)
+static kiln_status read_recall_line(const char *line, const char *out, kiln_slurm_settings *recall,
+                                    bool *sound, kiln_error *err)
 {
     static const char bake[] = "bake ", tasks[] = "tasks ", concurrent[] = "concurrent ";
     kiln_slurm_list list;
@@ -112,12 +130,15 @@ static kiln_status read_recall_line(const char *line, const char *out, kiln_slur
     if (kiln_slurm_list_find(line, ' ', &list, &word) && recall->list[list].n < LIST_WORDS_MAX)
         return kiln_words_add(&recall->list[list], word, err);
     *sound = (!strncmp(line, bake, strlen(bake)) && !strcmp(line + strlen(bake), out)) ||
-             (!strncmp(line, tasks, strlen(tasks)) && read_tasks(line + strlen(tasks), 1, &recall->tasks)) ||
-             (!strncmp(line, concurrent, strlen(concurrent)) && read_tasks(line + strlen(concurrent), 0, &recall->concurrent));
+             (!strncmp(line, tasks, strlen(tasks)) &&
+              read_tasks(line + strlen(tasks), 1, &recall->tasks)) ||
+             (!strncmp(line, concurrent, strlen(concurrent)) &&
+              read_tasks(line + strlen(concurrent), 0, &recall->concurrent));
     return KILN_OK;
 }
 
-static kiln_status parse_recall(char *text, const char *out, kiln_slurm_settings *recall, bool *sound, kiln_error *err)
+static kiln_status parse_recall(char *text, const char *out, kiln_slurm_settings *recall,
+                                bool *sound, kiln_error *err)
 {
     char *at = text;
     *sound = true;
@@ -148,14 +169,19 @@ static kiln_status read_own_file(int in, const char *name, char **text, kiln_err
     kiln_status st =
         fd >= 0 && is_own(fd, S_IFREG)
             ? KILN_ALLOC(text, RECALL_MAX, "what kiln slurm remembers", err)
-            : kiln_fail(err, KILN_E_INPUT, "the file '%s' is a link, belongs to another user, or others may write to it", name);
+            : kiln_fail(
+                  err, KILN_E_INPUT,
+                  "the file '%s' is a link, belongs to another user, or others may write to it",
+                  name);
     const ssize_t n = st == KILN_OK ? pread(fd, *text, RECALL_MAX - 1, 0) : 0;
-    if (n < 0) st = kiln_fail(err, KILN_E_IO, "cannot read the file '%s': %s", name, strerror(errno));
+    if (n < 0)
+        st = kiln_fail(err, KILN_E_IO, "cannot read the file '%s': %s", name, strerror(errno));
     if (fd >= 0) (void)close(fd); /* was only read */
     return st;
 }
 
-static kiln_status read_recall(const char *out, const char *scene, kiln_slurm_settings *recall, bool *known, kiln_error *err)
+static kiln_status read_recall(const char *out, const char *scene, kiln_slurm_settings *recall,
+                               bool *known, kiln_error *err)
 {
     char name[33], *text = NULL;
     int fd;
@@ -166,14 +192,15 @@ static kiln_status read_recall(const char *out, const char *scene, kiln_slurm_se
     kiln_status st = read_own_file(fd, name, &text, err);
     (void)close(fd); /* was only read */
     if (st == KILN_OK && text) st = parse_recall(text, out, recall, &sound, err);
-    if (st == KILN_OK && text && !sound) st = kiln_fail(err, KILN_E_INPUT, "the file '%s' was not written by kiln slurm", name);
+    if (st == KILN_OK && text && !sound)
+        st = kiln_fail(err, KILN_E_INPUT, "the file '%s' was not written by kiln slurm", name);
     *known = st == KILN_OK && text;
     free(text);
     return st;
 }
 
-kiln_status kiln_slurm_recall_read(const char *out, const char *scene, kiln_slurm_settings *recall, bool *known, char *why,
-                                   kiln_error *err)
+kiln_status kiln_slurm_recall_read(const char *out, const char *scene, kiln_slurm_settings *recall,
+                                   bool *known, char *why, kiln_error *err)
 {
     kiln_error reason = {0};
     *recall = (kiln_slurm_settings){0};
@@ -188,26 +215,34 @@ kiln_status kiln_slurm_recall_read(const char *out, const char *scene, kiln_slur
     return KILN_OK;
 }
 
-/* ---- writing ---------------------------------------------------------------------------------------------------------- */
+/* ---- writing --------------------------------------------------------------------------------- */
 
-static kiln_status print_recall_list(kiln_slurm_list list, const kiln_words *words, kiln_buffer *b, kiln_error *err)
+static kiln_status print_recall_list(kiln_slurm_list list, const kiln_words *words, kiln_buffer *b,
+                                     kiln_error *err)
 {
     const char *name = kiln_slurm_list_name(list);
-    if (words->n > LIST_WORDS_MAX) return kiln_fail(err, KILN_E_INPUT, "--%s has too many words", name);
+    if (words->n > LIST_WORDS_MAX)
+        return kiln_fail(err, KILN_E_INPUT, "--%s has too many words", name);
     for (size_t i = 0; i < words->n; i++) {
-        if (strchr(words->word[i], '\n')) return kiln_fail(err, KILN_E_INPUT, "a word of --%s has a line break", name);
+        if (strchr(words->word[i], '\n'))
+            return kiln_fail(err, KILN_E_INPUT, "a word of --%s has a line break", name);
         KILN_TRY(kiln_buffer_printf(b, err, "%s %s\n", name, words->word[i]));
     }
     return KILN_OK;
 }
 
-static kiln_status print_recall(const char *out, const kiln_slurm_settings *recall, kiln_buffer *b, kiln_error *err)
+static kiln_status print_recall(const char *out, const kiln_slurm_settings *recall, kiln_buffer *b,
+                                kiln_error *err)
 {
     KILN_TRY(kiln_buffer_printf(b, err, "%s\nbake %s\ntasks %u\n", first_line, out, recall->tasks));
-    if (recall->concurrent) KILN_TRY(kiln_buffer_printf(b, err, "concurrent %u\n", recall->concurrent));
-    for (int i = 0; i < KILN_SLURM_LISTS; i++) KILN_TRY(print_recall_list((kiln_slurm_list)i, &recall->list[i], b, err));
+    if (recall->concurrent)
+        KILN_TRY(kiln_buffer_printf(b, err, "concurrent %u\n", recall->concurrent));
+    for (int i = 0; i < KILN_SLURM_LISTS; i++)
+        KILN_TRY(print_recall_list((kiln_slurm_list)i, &recall->list[i], b, err));
     KILN_TRY(kiln_buffer_printf(b, err, "end\n"));
-    return b->size < RECALL_MAX ? KILN_OK : kiln_fail(err, KILN_E_INPUT, "the settings of the jobs are too long");
+    return b->size < RECALL_MAX
+               ? KILN_OK
+               : kiln_fail(err, KILN_E_INPUT, "the settings of the jobs are too long");
 }
 
 static kiln_status write_own_file(int in, const char *name, const kiln_buffer *b, kiln_error *err)
@@ -216,7 +251,8 @@ static kiln_status write_own_file(int in, const char *name, const kiln_buffer *b
     uint64_t number = 0;
     if (getrandom(&number, sizeof number, 0) != sizeof number) number = (uint64_t)getpid();
     (void)snprintf(temporary, sizeof temporary, ".%.32s.%016llx", name, (unsigned long long)number);
-    const int fd = openat(in, temporary, O_WRONLY | O_CREAT | O_EXCL | O_NOFOLLOW | O_CLOEXEC, 0600);
+    const int fd =
+        openat(in, temporary, O_WRONLY | O_CREAT | O_EXCL | O_NOFOLLOW | O_CLOEXEC, 0600);
     int error = fd < 0 ? errno : kiln_file_pwrite(fd, 0, b->data, b->size, NULL);
     if (fd >= 0 && close(fd) != 0 && !error) error = errno;
     if (!error && renameat(in, temporary, in, name) != 0) error = errno;
@@ -225,7 +261,8 @@ static kiln_status write_own_file(int in, const char *name, const kiln_buffer *b
     return kiln_fail(err, KILN_E_IO, "cannot write the file '%s': %s", name, strerror(error));
 }
 
-kiln_status kiln_slurm_recall_write(const char *out, const char *scene, const kiln_slurm_settings *recall, kiln_error *err)
+kiln_status kiln_slurm_recall_write(const char *out, const char *scene,
+                                    const kiln_slurm_settings *recall, kiln_error *err)
 {
     char name[33];
     kiln_buffer b = {0};

@@ -14,7 +14,8 @@ static const char *const list_names[KILN_SLURM_LISTS] = {
 
 const char *kiln_slurm_list_name(kiln_slurm_list list) { return list_names[list]; }
 
-bool kiln_slurm_list_find(const char *text, char separator, kiln_slurm_list *list, const char **value)
+bool kiln_slurm_list_find(const char *text, char separator, kiln_slurm_list *list,
+                          const char **value)
 {
     for (int i = 0; i < KILN_SLURM_LISTS; i++) {
         const size_t n = strlen(list_names[i]);
@@ -26,10 +27,12 @@ bool kiln_slurm_list_find(const char *text, char separator, kiln_slurm_list *lis
     return false;
 }
 
-kiln_status kiln_slurm_settings_words(const kiln_slurm_settings *s, kiln_words *out, kiln_error *err)
+kiln_status kiln_slurm_settings_words(const kiln_slurm_settings *s, kiln_words *out,
+                                      kiln_error *err)
 {
     for (int i = 0; i < KILN_SLURM_LISTS; i++)
-        for (size_t k = 0; k < s->list[i].n; k++) KILN_TRY(kiln_words_addf(out, err, "%s=%s", list_names[i], s->list[i].word[k]));
+        for (size_t k = 0; k < s->list[i].n; k++)
+            KILN_TRY(kiln_words_addf(out, err, "%s=%s", list_names[i], s->list[i].word[k]));
     return KILN_OK;
 }
 

@@ -1,5 +1,5 @@
-/* slurm_watch -- see the header. What is done is asked of the manifest, its claim and the names of parts; of Slurm only which jobs
- * have not ended. */
+/* slurm_watch -- see the header. What is done is asked of the manifest, its claim and the names of
+ * parts; of Slurm only which jobs have not ended. */
 #include "stages/front/slurm_watch.h"
 
 #include "base/log.h"
@@ -17,10 +17,11 @@
 
 enum { CANCEL_LOOKS = 10, COMPLETING_LOOKS = 60 };
 
-/* ---- --status --------------------------------------------------------------------------------------------------------- */
+/* ---- --status -------------------------------------------------------------------------------- */
 
 /* "8 of 8 parts are there, missing: 2,5-7" */
-static kiln_status print_open_round(const kiln_slurm_bake *b, const kiln_open_round *open, kiln_error *err)
+static kiln_status print_open_round(const kiln_slurm_bake *b, const kiln_open_round *open,
+                                    kiln_error *err)
 {
     kiln_task_list missing;
     kiln_buffer text = {0};
@@ -28,8 +29,9 @@ static kiln_status print_open_round(const kiln_slurm_bake *b, const kiln_open_ro
     KILN_TRY(kiln_open_round_missing(open, b->folder.parts_fd, b->folder.parts, &missing, err));
     const kiln_status st = kiln_task_list_text(&missing, 0, 0, UINT32_MAX, &text, &n, err);
     if (st == KILN_OK)
-        kiln_print("%-8s a round is open: %u of %u parts exist%s%.500s%s", open->stage, open->tasks - missing.n, open->tasks,
-                   missing.n ? ", missing: " : "", (const char *)text.data, text.size > 501 ? " ..." : "");
+        kiln_print("%-8s a round is open: %u of %u parts exist%s%.500s%s", open->stage,
+                   open->tasks - missing.n, open->tasks, missing.n ? ", missing: " : "",
+                   (const char *)text.data, text.size > 501 ? " ..." : "");
     kiln_buffer_release(&text);
     kiln_task_list_release(&missing);
     return st;
@@ -49,7 +51,8 @@ static kiln_status print_stages(const kiln_slurm_bake *b, kiln_error *err)
         else
             kiln_print("%-8s %s", stage, kiln_slurm_stage_state(info, stage));
     }
-    if (st == KILN_OK && open.there && !kiln_slurm_command_of(b, open.stage)) st = print_open_round(b, &open, err);
+    if (st == KILN_OK && open.there && !kiln_slurm_command_of(b, open.stage))
+        st = print_open_round(b, &open, err);
     json_decref(info);
     return st;
 }
@@ -76,15 +79,18 @@ static void print_slurm_jobs(const kiln_slurm_jobs *jobs)
     for (size_t i = 0; i < jobs->n; i++) {
         const kiln_slurm_job *job = &jobs->job[i];
         const bool told = strcmp(job->reason, "None") != 0;
-        kiln_print("  %s %s %s of %s%s%s%s", job->id, job->state, job->is_task ? "task" : "round", job->stage, told ? " (" : "",
-                   told ? job->reason : "", told ? ")" : "");
+        kiln_print("  %s %s %s of %s%s%s%s", job->id, job->state, job->is_task ? "task" : "round",
+                   job->stage, told ? " (" : "", told ? job->reason : "", told ? ")" : "");
         held |= is_held(job, NULL);
     }
-    if (held) kiln_print("Slurm holds jobs that it could not start; run the same kiln slurm to release them");
+    if (held)
+        kiln_print(
+            "Slurm holds jobs that it could not start; run the same kiln slurm to release them");
 }
 
 /* The sentence for a bake that has no job and no end. */
-static kiln_status say_not_finished(const kiln_slurm_bake *b, const kiln_slurm_jobs *jobs, char *out, kiln_error *err)
+static kiln_status say_not_finished(const kiln_slurm_bake *b, const kiln_slurm_jobs *jobs,
+                                    char *out, kiln_error *err)
 {
     char why[KILN_SLURM_WHY_MAX];
     KILN_TRY(kiln_slurm_last_job_text(&b->folder, jobs, why, err));
@@ -93,7 +99,8 @@ static kiln_status say_not_finished(const kiln_slurm_bake *b, const kiln_slurm_j
     return KILN_OK;
 }
 
-static kiln_status print_bake_end(const kiln_slurm_bake *b, const kiln_slurm_jobs *jobs, kiln_error *err)
+static kiln_status print_bake_end(const kiln_slurm_bake *b, const kiln_slurm_jobs *jobs,
+                                  kiln_error *err)
 {
     kiln_slurm_end end;
     char why[KILN_SLURM_WHY_MAX];
@@ -124,7 +131,7 @@ kiln_status kiln_slurm_status(const kiln_slurm_bake *b, kiln_error *err)
     return st;
 }
 
-/* ---- --cancel --------------------------------------------------------------------------------------------------------- */
+/* ---- --cancel -------------------------------------------------------------------------------- */
 
 static bool is_not_completing(const kiln_slurm_job *job, const void *context)
 {
@@ -140,8 +147,10 @@ static void list_jobs(const kiln_slurm_jobs *jobs, char out[512])
         (void)snprintf(out + strlen(out), 512 - strlen(out), "%s%s", i ? " " : "", jobs->job[i].id);
 }
 
-/* *left: jobs that may still run. A job that is ending shows as COMPLETING; one that is put back into the queue does so first. */
-static kiln_status cancel_once(const kiln_slurm_bake *b, size_t *left, size_t *completing, char list[512], kiln_error *err)
+/* *left: jobs that may still run. A job that is ending shows as COMPLETING; one that is put back
+ * into the queue does so first. */
+static kiln_status cancel_once(const kiln_slurm_bake *b, size_t *left, size_t *completing,
+                               char list[512], kiln_error *err)
 {
     kiln_slurm_jobs jobs;
     kiln_words ids = {0};
@@ -166,7 +175,8 @@ static kiln_status cancel_all(const kiln_slurm_bake *b, kiln_error *err)
         if (left && ++cancels == CANCEL_LOOKS) break;
     }
     if (!left && !completing) return KILN_OK;
-    return kiln_fail(err, KILN_E_BUSY, "jobs have not ended although they were cancelled: %s", list);
+    return kiln_fail(err, KILN_E_BUSY, "jobs have not ended although they were cancelled: %s",
+                     list);
 }
 
 kiln_status kiln_slurm_cancel(const kiln_slurm_bake *b, kiln_error *err)
@@ -178,7 +188,8 @@ kiln_status kiln_slurm_cancel(const kiln_slurm_bake *b, kiln_error *err)
     KILN_TRY(kiln_open_round_read(b->folder.manifest, &open, err));
     if (open.there) {
         KILN_TRY(kiln_slurm_break_command(b, open.stage, &command, err));
-        kiln_print(KILN_SLURM ": the plan of %s is still open and keeps others from writing; run the same kiln slurm to continue "
+        kiln_print(KILN_SLURM ": the plan of %s is still open and keeps others from writing; run "
+                              "the same kiln slurm to continue "
                               "it, or give it up with %s",
                    open.stage, (const char *)command.data);
         kiln_buffer_release(&command);
@@ -187,26 +198,31 @@ kiln_status kiln_slurm_cancel(const kiln_slurm_bake *b, kiln_error *err)
     return KILN_OK;
 }
 
-/* ---- --wait ----------------------------------------------------------------------------------------------------------- */
+/* ---- --wait ---------------------------------------------------------------------------------- */
 
 static kiln_status refuse_held(const kiln_slurm_jobs *jobs, kiln_error *err)
 {
     char list[512] = "";
     for (size_t i = 0; i < jobs->n; i++)
         if (is_held(&jobs->job[i], NULL))
-            (void)snprintf(list + strlen(list), sizeof list - strlen(list), "%s%s", *list ? " " : "", jobs->job[i].id);
-    return kiln_fail(err, KILN_E_IO, "Slurm cannot start jobs of this bake (%s), see --status", list);
+            (void)snprintf(list + strlen(list), sizeof list - strlen(list), "%s%s",
+                           *list ? " " : "", jobs->job[i].id);
+    return kiln_fail(err, KILN_E_IO, "Slurm cannot start jobs of this bake (%s), see --status",
+                     list);
 }
 
-/* One look; *n: how many jobs there are. why: what became of the last one where the bake has not ended. */
-static kiln_status look_and_release(const kiln_slurm_bake *b, unsigned *releases, size_t *n, char *why, kiln_error *err)
+/* One look; *n: how many jobs there are. why: what became of the last one where the bake has not
+ * ended. */
+static kiln_status look_and_release(const kiln_slurm_bake *b, unsigned *releases, size_t *n,
+                                    char *why, kiln_error *err)
 {
     kiln_slurm_jobs jobs;
     size_t released;
     KILN_TRY(kiln_slurm_jobs_now(b->folder.path, &jobs, err));
     if (jobs.n == 0) KILN_TRY(say_not_finished(b, &jobs, why, err));
     kiln_status st = kiln_slurm_release_held(&jobs, &released, err);
-    if (st == KILN_OK && released && ++*releases == KILN_SLURM_RELEASES) st = refuse_held(&jobs, err);
+    if (st == KILN_OK && released && ++*releases == KILN_SLURM_RELEASES)
+        st = refuse_held(&jobs, err);
     *n = jobs.n;
     kiln_slurm_jobs_release(&jobs);
     return st;
@@ -227,7 +243,8 @@ kiln_status kiln_slurm_wait(const kiln_slurm_bake *b, int *code, kiln_error *err
     unsigned releases = 0;
     size_t n;
     (void)fflush(stdout);
-    /* A job that submits another one is there until the other is: two looks without a job are an end. */
+    /* A job that submits another one is there until the other is: two looks without a job are an
+     * end. */
     for (unsigned misses = 0; misses < 2; (void)sleep(1)) {
         KILN_TRY(look_and_release(b, &releases, &n, why, err));
         misses = n ? 0 : misses + 1;

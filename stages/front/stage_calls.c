@@ -13,7 +13,8 @@ static bool allows_partial(const kiln_bake *b, const kiln_stage_options *s)
     char text[KILN_PATH_MAX];
     for (size_t i = 0; i < s->n; i++) {
         const kiln_opt *row = kiln_pipeline_given(b->cli, &s->option[i]);
-        if (row && !strcmp(s->option[i].name, "allow-partial")) return !strcmp(kiln_opt_text(row, text, sizeof text), "yes");
+        if (row && !strcmp(s->option[i].name, "allow-partial"))
+            return !strcmp(kiln_opt_text(row, text, sizeof text), "yes");
     }
     return false;
 }
@@ -21,7 +22,9 @@ static bool allows_partial(const kiln_bake *b, const kiln_stage_options *s)
 static const char *devices_of(const kiln_bake *b, const kiln_stage_options *s)
 {
     for (size_t i = 0; i < s->n; i++) {
-        const kiln_opt *row = strcmp(s->option[i].name, "devices") ? NULL : kiln_pipeline_given(b->cli, &s->option[i]);
+        const kiln_opt *row = strcmp(s->option[i].name, "devices")
+                                  ? NULL
+                                  : kiln_pipeline_given(b->cli, &s->option[i]);
         if (row) return *(const char *const *)row->where;
     }
     return "auto";
@@ -32,11 +35,14 @@ static bool was_typed(const kiln_bake *b, const char *name)
 {
     const size_t n = strlen(name);
     for (char *const *word = b->words; *word && strcmp(*word, "--") != 0; word++)
-        if (!strncmp(*word, "--", 2) && !strncmp(*word + 2, name, n) && (!(*word)[n + 2] || (*word)[n + 2] == '=')) return true;
+        if (!strncmp(*word, "--", 2) && !strncmp(*word + 2, name, n) &&
+            (!(*word)[n + 2] || (*word)[n + 2] == '='))
+            return true;
     return false;
 }
 
-static kiln_status note_names(const kiln_stage_options *s, const kiln_bake *b, kiln_stage_call *c, kiln_error *err)
+static kiln_status note_names(const kiln_stage_options *s, const kiln_bake *b, kiln_stage_call *c,
+                              kiln_error *err)
 {
     KILN_TRY(KILN_ALLOC(&c->typed, s->n + 1, "the names of options", err));
     for (size_t i = 0; i < s->n; i++) {
@@ -44,12 +50,14 @@ static kiln_status note_names(const kiln_stage_options *s, const kiln_bake *b, k
         const kiln_opt *row = kiln_pipeline_given(b->cli, o);
         c->typed[i] = row ? row->name : o->general ? o->general->name : o->special->name;
         for (size_t k = 0; row == o->special && k < b->table->n; k++)
-            if (b->table->rows[k].where == row->where && was_typed(b, b->table->rows[k].name)) c->typed[i] = b->table->rows[k].name;
+            if (b->table->rows[k].where == row->where && was_typed(b, b->table->rows[k].name))
+                c->typed[i] = b->table->rows[k].name;
     }
     return KILN_OK;
 }
 
-/* What is made for any viewer differs from what kiln-export makes by itself, and the command says it: whoever runs it, whenever. */
+/* What is made for any viewer differs from what kiln-export makes by itself, and the command says
+ * it: whoever runs it, whenever. */
 static kiln_status add_for_viewers(kiln_stage_call *c, kiln_error *err)
 {
     kiln_buffer word = {0};
@@ -58,11 +66,14 @@ static kiln_status add_for_viewers(kiln_stage_call *c, kiln_error *err)
     return KILN_OK;
 }
 
-static kiln_status make_call(const kiln_stage_options *s, const kiln_bake *b, kiln_stage_call *c, kiln_error *err)
+static kiln_status make_call(const kiln_stage_options *s, const kiln_bake *b, kiln_stage_call *c,
+                             kiln_error *err)
 {
-    KILN_TRY(KILN_ALLOC(&c->argv, kiln_pipeline_count(b->cli, s) + 5, "the arguments of a stage", err));
+    KILN_TRY(
+        KILN_ALLOC(&c->argv, kiln_pipeline_count(b->cli, s) + 5, "the arguments of a stage", err));
     c->n = 1;
-    if (!strcmp(s->stage, "import")) c->argv[c->n++] = b->scene; /* the one stage that reads something else than the manifest */
+    /* the one stage that reads something else than the manifest */
+    if (!strcmp(s->stage, "import")) c->argv[c->n++] = b->scene;
     c->argv[c->n++] = b->manifest;
     c->first = c->n;
     c->allows_partial = allows_partial(b, s);
@@ -88,8 +99,10 @@ kiln_status kiln_stage_calls_print(const kiln_bake *b, kiln_error *err)
         if (!b->runs[s]) continue;
         for (size_t i = 1; i < c->n; i++)
             if (strchr(c->argv[i], '\n'))
-                return kiln_fail(err, KILN_E_USAGE, "--print-commands prints a line for each stage, but '%.60s' has a line break",
-                                 c->argv[i]);
+                return kiln_fail(
+                    err, KILN_E_USAGE,
+                    "--print-commands prints a line for each stage, but '%.60s' has a line break",
+                    c->argv[i]);
         KILN_TRY(kiln_program_path(b->table->stage[s].stage, path, err));
         print_quoted(path);
         for (size_t i = 1; i < c->n; i++) {

@@ -1,5 +1,6 @@
-/* stage_calls -- the command line of each stage of a bake. A stage that runs in this process reads its own, after which nobody
- * knows what was given to `kiln pipeline`: so all of them are made before the first stage runs. */
+/* stage_calls -- the command line of each stage of a bake. A stage that runs in this process reads
+ * its own, after which nobody knows what was given to `kiln pipeline`: so all of them are made
+ * before the first stage runs. */
 #ifndef KILN_STAGES_FRONT_STAGE_CALLS_H
 #define KILN_STAGES_FRONT_STAGE_CALLS_H
 

@@ -1,5 +1,6 @@
-/* The options of `kiln pipeline`. Rows are made once, in one array: own rows, then stage by stage, then those of several stages.
- * Rows of one option share their storage, as an alias does in any program's table. */
+/* The options of `kiln pipeline`. Rows are made once, in one array: own rows, then stage by stage,
+ * then those of several stages. Rows of one option share their storage, as an alias does in any
+ * program's table. */
 #include "stages/front/table.h"
 
 #include "base/file.h"
@@ -27,8 +28,14 @@ typedef struct {
     kiln_pipeline_table *table;
 } maker;
 
-static const char *text_of(const json_t *row, const char *field) { return json_string_value(json_object_get(row, field)); }
-static bool flag_of(const json_t *row, const char *field) { return json_is_true(json_object_get(row, field)); }
+static const char *text_of(const json_t *row, const char *field)
+{
+    return json_string_value(json_object_get(row, field));
+}
+static bool flag_of(const json_t *row, const char *field)
+{
+    return json_is_true(json_object_get(row, field));
+}
 /* What `kiln pipeline` does not have. */
 static bool is_left_out(const json_t *row) { return flag_of(row, "alone") || flag_of(row, "step"); }
 
@@ -37,16 +44,17 @@ static kiln_opt_kind kind_of_option(const json_t *row)
     static const struct {
         const char *word;
         kiln_opt_kind kind;
-    } kinds[] = {{"bool", KILN_OPT_BOOL},   {"u32", KILN_OPT_U32},   {"u64", KILN_OPT_U64},   {"f64", KILN_OPT_F64},
-                 {"size", KILN_OPT_SIZE},   {"text", KILN_OPT_TEXT}, {"path", KILN_OPT_PATH}, {"enum", KILN_OPT_ENUM},
-                 {"f64x3", KILN_OPT_F64X3}, {"list", KILN_OPT_LIST}};
+    } kinds[] = {{"bool", KILN_OPT_BOOL}, {"u32", KILN_OPT_U32},   {"u64", KILN_OPT_U64},
+                 {"f64", KILN_OPT_F64},   {"size", KILN_OPT_SIZE}, {"text", KILN_OPT_TEXT},
+                 {"path", KILN_OPT_PATH}, {"enum", KILN_OPT_ENUM}, {"f64x3", KILN_OPT_F64X3},
+                 {"list", KILN_OPT_LIST}};
     const char *word = text_of(row, "kind");
     for (size_t i = 0; word && i < sizeof kinds / sizeof *kinds; i++)
         if (!strcmp(word, kinds[i].word)) return kinds[i].kind;
     return KILN_OPT_END;
 }
 
-/* ---- which options are one -------------------------------------------------------------------------------------------------- */
+/* ---- which options are one ------------------------------------------------------------------- */
 
 static const json_t *find_option_row(const json_t *options, const char *name)
 {
@@ -68,12 +76,13 @@ static bool same_text(const json_t *a, const json_t *b, const char *field)
 
 static bool same_option(const json_t *a, const json_t *b)
 {
-    return same_text(a, b, "kind") && same_text(a, b, "range") && same_text(a, b, "default") && same_text(a, b, "help");
+    return same_text(a, b, "kind") && same_text(a, b, "range") && same_text(a, b, "default") &&
+           same_text(a, b, "help");
 }
 
-/* How many stages have it without wanting to be named; *ambiguous: they describe it differently, or it wants to be named, or only
- * one of several does not. One that wants to be named takes nothing away from others that share the name: --level of tiles and
- * render. */
+/* How many stages have it without wanting to be named; *ambiguous: they describe it differently, or
+ * it wants to be named, or only one of several does not. One that wants to be named takes nothing
+ * away from others that share the name: --level of tiles and render. */
 static unsigned count_holders(const maker *m, const json_t *row, bool *ambiguous)
 {
     unsigned n = 0;
@@ -93,9 +102,10 @@ static unsigned count_holders(const maker *m, const json_t *row, bool *ambiguous
     return n;
 }
 
-/* ---- rows -------------------------------------------------------------------------------------------------------- */
+/* ---- rows ------------------------------------------------------------------------------------ */
 
-static kiln_opt *new_row(maker *m, const json_t *from, const char *name, void *where, unsigned flags, int section)
+static kiln_opt *new_row(maker *m, const json_t *from, const char *name, void *where,
+                         unsigned flags, int section)
 {
     kiln_pipeline_table *t = m->table;
     kiln_opt *o = &t->rows[t->n];
@@ -107,11 +117,13 @@ static kiln_opt *new_row(maker *m, const json_t *from, const char *name, void *w
                     .def = text_of(from, "default"),
                     .range = text_of(from, "range"),
                     .help = text_of(from, "help"),
-                    .flags = flags | (flag_of(from, "stored") ? KILN_KEYED : 0) | (flag_of(from, "once") ? KILN_ONCE : 0)};
+                    .flags = flags | (flag_of(from, "stored") ? KILN_KEYED : 0) |
+                             (flag_of(from, "once") ? KILN_ONCE : 0)};
     return o;
 }
 
-static kiln_status prefixed(maker *m, const char *stage, const char *name, char **out, kiln_error *err)
+static kiln_status prefixed(maker *m, const char *stage, const char *name, char **out,
+                            kiln_error *err)
 {
     const size_t n = strlen(stage) + strlen(name) + 2;
     KILN_TRY(KILN_ALLOC(out, n, "the name of an option", err));
@@ -131,7 +143,8 @@ static void add_aliases(maker *m, const json_t *from, void *where, int section)
 {
     const json_t *alias;
     size_t i;
-    json_array_foreach(json_object_get(from, "aliases"), i, alias) if (!find_row(m->table, json_string_value(alias)))
+    json_array_foreach(json_object_get(from, "aliases"), i,
+                       alias) if (!find_row(m->table, json_string_value(alias)))
         new_row(m, from, json_string_value(alias), where, KILN_HIDDEN, section);
 }
 
@@ -155,8 +168,8 @@ static const kiln_opt *general_row(maker *m, const json_t *from, int section)
     return o;
 }
 
-static kiln_status special_rows(maker *m, const json_t *from, const char *stage, bool ambiguous, int section, const kiln_opt **out,
-                                kiln_error *err)
+static kiln_status special_rows(maker *m, const json_t *from, const char *stage, bool ambiguous,
+                                int section, const kiln_opt **out, kiln_error *err)
 {
     const json_t *alias;
     size_t i;
@@ -176,7 +189,7 @@ static kiln_status special_rows(maker *m, const json_t *from, const char *stage,
     return KILN_OK;
 }
 
-/* ---- stages ------------------------------------------------------------------------------------------------------ */
+/* ---- stages ---------------------------------------------------------------------------------- */
 
 /* shared: only the options that several stages have, else only the others. */
 static kiln_status add_options(maker *m, size_t s, bool shared, kiln_error *err)
@@ -213,7 +226,8 @@ static kiln_status reserve_table(maker *m, size_t own, kiln_error *err)
     size_t n = own + 1;
     for (size_t s = 0; s < t->n_stages; s++) {
         n += 2 * count_option_rows(m->options[s]);
-        KILN_TRY(KILN_ALLOC(&t->stage[s].option, json_array_size(m->options[s]) + 1, "the options of a stage", err));
+        KILN_TRY(KILN_ALLOC(&t->stage[s].option, json_array_size(m->options[s]) + 1,
+                            "the options of a stage", err));
     }
     KILN_TRY(KILN_ALLOC(&t->rows, n, "the options of all stages", err));
     KILN_TRY(KILN_ALLOC(&t->section, n, "the options of all stages", err));
@@ -227,7 +241,8 @@ static kiln_status ask_stages(maker *m, kiln_error *err)
 {
     kiln_pipeline_table *t = m->table;
     for (const kiln_stage_info *s = kiln_stage_graph; s->name; s++) {
-        if (t->n_stages == KILN_STAGES_MAX) return kiln_fail(err, KILN_E_BUG, "more than %d stages", KILN_STAGES_MAX);
+        if (t->n_stages == KILN_STAGES_MAX)
+            return kiln_fail(err, KILN_E_BUG, "more than %d stages", KILN_STAGES_MAX);
         KILN_TRY(kiln_program_ask(s->name, &t->doc[t->n_stages], err));
         m->options[t->n_stages] = json_object_get(t->doc[t->n_stages], "options");
         t->stage[t->n_stages++].stage = s->name;
@@ -266,7 +281,7 @@ void kiln_pipeline_table_release(kiln_pipeline_table *t)
     *t = (kiln_pipeline_table){0};
 }
 
-/* ---- what was given --------------------------------------------------------------------------------------------------------- */
+/* ---- what was given -------------------------------------------------------------------------- */
 
 const kiln_opt *kiln_pipeline_given(const kiln_cli *cli, const kiln_stage_option *o)
 {
@@ -285,7 +300,8 @@ size_t kiln_pipeline_count(const kiln_cli *cli, const kiln_stage_options *s)
     return n;
 }
 
-static kiln_status append_word(char **argv, size_t *n, const char *name, const char *text, kiln_error *err)
+static kiln_status append_word(char **argv, size_t *n, const char *name, const char *text,
+                               kiln_error *err)
 {
     kiln_buffer word = {0};
     KILN_TRY(kiln_buffer_printf(&word, err, "--%s=%s", name, text));
@@ -294,16 +310,18 @@ static kiln_status append_word(char **argv, size_t *n, const char *name, const c
 }
 
 /* Item by item; that there is none is said, too. */
-static kiln_status append_list(const kiln_opt *o, const char *name, char **argv, size_t *n, char text[KILN_OPT_TEXT_MAX],
-                               kiln_error *err)
+static kiln_status append_list(const kiln_opt *o, const char *name, char **argv, size_t *n,
+                               char text[KILN_OPT_TEXT_MAX], kiln_error *err)
 {
     const char *at = *(const char *const *)o->where;
     if (!at) return append_word(argv, n, name, "", err);
-    while (kiln_opt_list_next(&at, text, KILN_OPT_TEXT_MAX)) KILN_TRY(append_word(argv, n, name, text, err));
+    while (kiln_opt_list_next(&at, text, KILN_OPT_TEXT_MAX))
+        KILN_TRY(append_word(argv, n, name, text, err));
     return KILN_OK;
 }
 
-kiln_status kiln_pipeline_arguments(const kiln_cli *cli, const kiln_stage_options *s, char **argv, size_t *n, kiln_error *err)
+kiln_status kiln_pipeline_arguments(const kiln_cli *cli, const kiln_stage_options *s, char **argv,
+                                    size_t *n, kiln_error *err)
 {
     char text[KILN_OPT_TEXT_MAX];
     for (size_t i = 0; i < s->n; i++) {
@@ -312,7 +330,8 @@ kiln_status kiln_pipeline_arguments(const kiln_cli *cli, const kiln_stage_option
         if (o->kind == KILN_OPT_LIST)
             KILN_TRY(append_list(o, s->option[i].name, argv, n, text, err));
         else
-            KILN_TRY(append_word(argv, n, s->option[i].name, kiln_opt_text(o, text, sizeof text), err));
+            KILN_TRY(
+                append_word(argv, n, s->option[i].name, kiln_opt_text(o, text, sizeof text), err));
     }
     return KILN_OK;
 }

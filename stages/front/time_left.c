@@ -1,4 +1,5 @@
-/* time_left -- the arithmetic, and how progress asks for it. bake_times.c reads what it is made of. */
+/* time_left -- the arithmetic, and how progress asks for it. bake_times.c reads what it is made
+ * of. */
 #include "stages/front/time_left.h"
 
 #include "stages/engine/stage_graph.h"
@@ -31,16 +32,19 @@ enum {
 #include "pipelines/stages.def"
 #undef STAGE
 };
-_Static_assert(sizeof weights / sizeof *weights == WEIGHED,
-               "each stage of stages.def has a row here: without one it counts as one that takes no time");
+_Static_assert(
+    sizeof weights / sizeof *weights == WEIGHED,
+    "each stage of stages.def has a row here: without one it counts as one that takes no time");
 
-/* Before lists of tiles are counted. Measured: 1.1 in the demo, 1.5 in a generated scene at 1920 x 1080. */
+/* Before lists of tiles are counted. Measured: 1.1 in the demo, 1.5 in a generated scene at 1920 x
+ * 1080. */
 #define PAIRS_PER_PIXEL 1.3
 
-/* So many seconds as expected count beside what was seen, so that a short first stage does not decide. */
+/* So many seconds as expected count beside what was seen, so that a short first stage does not
+ * decide. */
 #define PRIOR_S 0.5
 
-/* ---- a stage -------------------------------------------------------------------------------------------------------- */
+/* ---- a stage --------------------------------------------------------------------------------- */
 /* What is not known counts only where there is something to be multiplied with. */
 static double times(double weight, double count) { return weight > 0 ? weight * count : 0; }
 
@@ -50,10 +54,12 @@ static double by_weights(const kiln_time_left *t, size_t s)
     const kiln_bake_size *z = &t->size;
     const double pairs = isnan(z->pairs) ? z->pixels * PAIRS_PER_PIXEL : z->pairs;
     size_t i = 0;
-    while (strcmp(weights[i].stage, t->stage[s].name) != 0)
-        if (++i == sizeof weights / sizeof *weights) return 0; /* a stage that nobody has measured */
-    return weights[i].once_s + 1e-6 * (times(weights[i].row, z->rows) + times(weights[i].row_and_view, z->rows * z->views) +
-                                       times(weights[i].pair, pairs) + times(weights[i].photo_pixel, z->photo_pixels));
+    while (strcmp(weights[i].stage, t->stage[s].name) != 0) /* a stage that nobody has measured */
+        if (++i == sizeof weights / sizeof *weights) return 0;
+    return weights[i].once_s +
+           1e-6 * (times(weights[i].row, z->rows) +
+                   times(weights[i].row_and_view, z->rows * z->views) +
+                   times(weights[i].pair, pairs) + times(weights[i].photo_pixel, z->photo_pixels));
 }
 
 static double ratio(double now, double then)
@@ -85,18 +91,20 @@ static double slowness(const kiln_time_left *t, double (*expect)(const kiln_time
 double kiln_time_left_of_stage(const kiln_time_left *t, size_t s)
 {
     const double stored = by_record(t, s);
-    return isnan(stored) ? by_weights(t, s) * slowness(t, by_weights) : stored * slowness(t, by_record);
+    return isnan(stored) ? by_weights(t, s) * slowness(t, by_weights)
+                         : stored * slowness(t, by_record);
 }
 
-/* ---- the whole ------------------------------------------------------------------------------------------------------ */
-/* The rest of the stage in work: what its list says by its own speed, the more the further it is; before, what was expected, as
- * more lists may follow. */
+/* ---- the whole ------------------------------------------------------------------------------- */
+/* The rest of the stage in work: what its list says by its own speed, the more the further it is;
+ * before, what was expected, as more lists may follow. */
 static double rest_of_stage(const kiln_time_left *t, double stage_s, double list_s, double share)
 {
     const double expected = kiln_time_left_of_stage(t, t->now) - stage_s;
     if (!(share > 0)) return expected; /* NAN too */
     const double list_left = list_s * (1 - fmin(share, 1)) / share, trust = share * share;
-    return isnan(expected) ? list_left : trust * list_left + (1 - trust) * fmax(list_left, expected);
+    return isnan(expected) ? list_left
+                           : trust * list_left + (1 - trust) * fmax(list_left, expected);
 }
 
 double kiln_time_left_now(const kiln_time_left *t, double stage_s, double list_s, double share)
@@ -108,8 +116,8 @@ double kiln_time_left_now(const kiln_time_left *t, double stage_s, double list_s
     return isfinite(left) ? left : NAN;
 }
 
-/* A new estimate counts by the time since the last one: half of the difference is made up in some seconds, or in a tenth of what is
- * left. Between estimates the clock runs down. */
+/* A new estimate counts by the time since the last one: half of the difference is made up in some
+ * seconds, or in a tenth of what is left. Between estimates the clock runs down. */
 double kiln_time_left_show(kiln_time_left *t, double seconds, uint64_t now_ns)
 {
     const double passed = now_ns > t->shown_ns ? (double)(now_ns - t->shown_ns) * 1e-9 : 0;
@@ -123,23 +131,27 @@ double kiln_time_left_show(kiln_time_left *t, double seconds, uint64_t now_ns)
     return t->shown_s;
 }
 
-/* ---- beside progress ------------------------------------------------------------------------------------------------ */
+/* ---- beside progress ------------------------------------------------------------------------- */
 static double seconds_left(void *context, const kiln_progress *p, uint64_t now_ns)
 {
     kiln_time_left *t = context;
-    const double stage_s = (double)(now_ns - t->stage_ns) * 1e-9, list_s = (double)(now_ns - p->start_ns) * 1e-9;
+    const double stage_s = (double)(now_ns - t->stage_ns) * 1e-9,
+                 list_s = (double)(now_ns - p->start_ns) * 1e-9;
     const double share = p->total ? (double)p->done / (double)p->total : 0;
     return kiln_time_left_show(t, kiln_time_left_now(t, stage_s, list_s, share), now_ns);
 }
 
-void kiln_time_left_init(kiln_time_left *t, size_t n, const char *const names[], const bool runs[], const char *manifest)
+void kiln_time_left_init(kiln_time_left *t, size_t n, const char *const names[], const bool runs[],
+                         const char *manifest)
 {
-    *t = (kiln_time_left){.n = n < KILN_STAGES_MAX ? n : KILN_STAGES_MAX,
-                          .size = {NAN, NAN, NAN, NAN, NAN},
-                          .manifest = manifest,
-                          .bake_ns = kiln_wall_ns(),
-                          .shown_s = NAN,
-                          .whole = {.name = "bake", .part_name = "stage", .seconds_left = seconds_left, .context = t}};
+    *t = (kiln_time_left){
+        .n = n < KILN_STAGES_MAX ? n : KILN_STAGES_MAX,
+        .size = {NAN, NAN, NAN, NAN, NAN},
+        .manifest = manifest,
+        .bake_ns = kiln_wall_ns(),
+        .shown_s = NAN,
+        .whole = {
+            .name = "bake", .part_name = "stage", .seconds_left = seconds_left, .context = t}};
     for (size_t s = 0; s < t->n; s++) {
         t->stage[s] = (kiln_timed_stage){names[s], runs[s], NAN, NAN, NAN, NAN};
         t->whole.parts += runs[s] && kiln_stage_find(names[s]);
@@ -155,7 +167,8 @@ void kiln_time_left_begin(kiln_time_left *t, size_t s)
     kiln_progress_within(&t->whole);
 }
 
-/* A stage that had nothing to do is over too soon to tell anything, and a bake with nothing to do is to stay quick. */
+/* A stage that had nothing to do is over too soon to tell anything, and a bake with nothing to do
+ * is to stay quick. */
 void kiln_time_left_end(kiln_time_left *t, size_t s)
 {
     const double took_s = (double)(kiln_now_ns() - t->stage_ns) * 1e-9;

@@ -6,7 +6,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-/* ---- a list ----------------------------------------------------------------------------------------------------------- */
+/* ---- a list ---------------------------------------------------------------------------------- */
 
 static kiln_status reserve_word(kiln_words *w, kiln_error *err)
 {
@@ -32,7 +32,10 @@ static kiln_status add_word_bytes(kiln_words *w, const char *bytes, size_t lengt
     return KILN_OK;
 }
 
-kiln_status kiln_words_add(kiln_words *w, const char *word, kiln_error *err) { return add_word_bytes(w, word, strlen(word), err); }
+kiln_status kiln_words_add(kiln_words *w, const char *word, kiln_error *err)
+{
+    return add_word_bytes(w, word, strlen(word), err);
+}
 
 kiln_status kiln_words_addf(kiln_words *w, kiln_error *err, const char *fmt, ...)
 {
@@ -74,17 +77,20 @@ void kiln_words_release(kiln_words *w)
     *w = (kiln_words){0};
 }
 
-/* ---- a text ----------------------------------------------------------------------------------------------------------- */
+/* ---- a text ---------------------------------------------------------------------------------- */
 
 static bool separates_words(char c) { return c == ' ' || c == '\t' || c == '\n' || c == '\r'; }
 
 static kiln_status refuse_expansion(char c, const char *name, kiln_error *err)
 {
-    return kiln_fail(err, KILN_E_USAGE, "%s: '%c' is not expanded here; quote it with '...' or a \\ to use it literally", name, c);
+    return kiln_fail(
+        err, KILN_E_USAGE,
+        "%s: '%c' is not expanded here; quote it with '...' or a \\ to use it literally", name, c);
 }
 
 /* The part of a word behind its opening quote; *at is moved behind the closing one. */
-static kiln_status read_quoted(const char **at, char quote, const char *name, kiln_buffer *word, kiln_error *err)
+static kiln_status read_quoted(const char **at, char quote, const char *name, kiln_buffer *word,
+                               kiln_error *err)
 {
     for (const char *p = *at; *p; p++) {
         if (*p == quote) {
@@ -101,7 +107,8 @@ static kiln_status read_quoted(const char **at, char quote, const char *name, ki
 }
 
 /* One word, which begins at *at. */
-static kiln_status read_split_word(const char **at, const char *name, kiln_buffer *word, kiln_error *err)
+static kiln_status read_split_word(const char **at, const char *name, kiln_buffer *word,
+                                   kiln_error *err)
 {
     while (**at && !separates_words(**at)) {
         const char c = *(*at)++;
@@ -110,7 +117,8 @@ static kiln_status read_split_word(const char **at, const char *name, kiln_buffe
         } else if (c == '\\') {
             if (!**at) return kiln_fail(err, KILN_E_USAGE, "%s: nothing follows the last \\", name);
             const char next = *(*at)++;
-            if (next != '\n') KILN_TRY(kiln_buffer_put(word, &next, 1, err)); /* sh joins the lines */
+            /* sh joins the lines */
+            if (next != '\n') KILN_TRY(kiln_buffer_put(word, &next, 1, err));
         } else if (c == '$' || c == '`') {
             return refuse_expansion(c, name, err);
         } else {

@@ -27,8 +27,10 @@ static void fill_splat_row(const kg_splat *g, float v[ROW_FLOATS])
 
 static void write_header(FILE *f, uint64_t n)
 {
-    fprintf(f, "ply\nformat binary_little_endian 1.0\nelement vertex %llu\n", (unsigned long long)n);
-    for (const char *c = "x\0y\0z\0nx\0ny\0nz\0"; *c; c += strlen(c) + 1) fprintf(f, "property float %s\n", c);
+    fprintf(f, "ply\nformat binary_little_endian 1.0\nelement vertex %llu\n",
+            (unsigned long long)n);
+    for (const char *c = "x\0y\0z\0nx\0ny\0nz\0"; *c; c += strlen(c) + 1)
+        fprintf(f, "property float %s\n", c);
     for (int i = 0; i < 3; i++) fprintf(f, "property float f_dc_%d\n", i);
     for (int i = 0; i < 45; i++) fprintf(f, "property float f_rest_%d\n", i);
     fprintf(f, "property float opacity\n");
@@ -37,8 +39,8 @@ static void write_header(FILE *f, uint64_t n)
     fprintf(f, "end_header\n");
 }
 
-kiln_status kiln_generated_check(const char *dir, const char *name, const kiln_generate_options *o, kiln_generated *out,
-                                 kiln_error *err)
+kiln_status kiln_generated_check(const char *dir, const char *name, const kiln_generate_options *o,
+                                 kiln_generated *out, kiln_error *err)
 {
     kiln_product_guard *g;
     *out = (kiln_generated){0};
@@ -68,14 +70,15 @@ kiln_status kiln_generated_close(kiln_generated *g, kiln_status st, kiln_error *
     int bad = fflush(g->f) != 0 || ferror(g->f) || fsync(fileno(g->f)) != 0;
     int why = errno;
     if (fclose(g->f) != 0) bad = 1;
-    if (st == KILN_OK && bad) st = kiln_fail(err, KILN_E_IO, "cannot write '%s': %s", g->path, strerror(why));
+    if (st == KILN_OK && bad)
+        st = kiln_fail(err, KILN_E_IO, "cannot write '%s': %s", g->path, strerror(why));
     if (st == KILN_OK) st = kiln_product_put(g->temporary, g->path, &g->seen, err);
     if (st != KILN_OK) (void)unlink(g->temporary); /* the first reason is the one to tell */
     return st;
 }
 
-kiln_status kiln_write_splats(kiln_generated *to, uint64_t n, kiln_splat_source *source, const void *context, unsigned threads,
-                              kiln_error *err)
+kiln_status kiln_write_splats(kiln_generated *to, uint64_t n, kiln_splat_source *source,
+                              const void *context, unsigned threads, kiln_error *err)
 {
     float(*rows)[ROW_FLOATS];
     KILN_TRY(kiln_generated_open(to, err));
@@ -96,8 +99,8 @@ kiln_status kiln_write_splats(kiln_generated *to, uint64_t n, kiln_splat_source 
     return kiln_generated_close(to, st, err);
 }
 
-kiln_status kiln_write_cameras(const kiln_generated *to, const kg_cam *cameras, const char *const *names, uint32_t n,
-                               kiln_error *err)
+kiln_status kiln_write_cameras(const kiln_generated *to, const kg_cam *cameras,
+                               const char *const *names, uint32_t n, kiln_error *err)
 {
     kiln_buffer b = {0};
     kiln_status st = kiln_buffer_printf(&b, err, "[\n");
@@ -106,11 +109,15 @@ kiln_status kiln_write_cameras(const kiln_generated *to, const kg_cam *cameras, 
         KILN_GO(kiln_buffer_printf(&b, err, "{\"name\": \"%s", names ? names[i] : "cam"));
         if (!names) KILN_GO(kiln_buffer_printf(&b, err, "%u", i));
         KILN_GO(kiln_buffer_printf(&b, err, "\", \"R\": ["));
-        for (int k = 0; k < 9; k++) KILN_GO(kiln_buffer_printf(&b, err, "%s%.9g", k ? ", " : "", (double)c->R[k]));
-        KILN_GO(kiln_buffer_printf(&b, err, "], \"t\": [%.9g, %.9g, %.9g], ", (double)c->t[0], (double)c->t[1], (double)c->t[2]));
-        KILN_GO(kiln_buffer_printf(
-            &b, err, "\"fx\": %.9g, \"fy\": %.9g, \"cx\": %.9g, \"cy\": %.9g, \"width\": %d, \"height\": %d}%s\n", (double)c->fx,
-            (double)c->fy, (double)c->cx, (double)c->cy, c->width, c->height, i + 1 < n ? "," : ""));
+        for (int k = 0; k < 9; k++)
+            KILN_GO(kiln_buffer_printf(&b, err, "%s%.9g", k ? ", " : "", (double)c->R[k]));
+        KILN_GO(kiln_buffer_printf(&b, err, "], \"t\": [%.9g, %.9g, %.9g], ", (double)c->t[0],
+                                   (double)c->t[1], (double)c->t[2]));
+        KILN_GO(kiln_buffer_printf(&b, err,
+                                   "\"fx\": %.9g, \"fy\": %.9g, \"cx\": %.9g, \"cy\": %.9g, "
+                                   "\"width\": %d, \"height\": %d}%s\n",
+                                   (double)c->fx, (double)c->fy, (double)c->cx, (double)c->cy,
+                                   c->width, c->height, i + 1 < n ? "," : ""));
     }
     KILN_GO(kiln_buffer_printf(&b, err, "]\n"));
     KILN_GO(kiln_product_write(to->path, b.data, b.size, &to->seen, err));
@@ -150,7 +157,8 @@ kiln_status kiln_generate_scene(const char *dir, const kiln_generate_options *o,
     kg_scene_init(&b.scene, o->gaussians, o->seed);
     KILN_TRY(kiln_write_splats(&ply, o->gaussians, bench_row, &b, o->threads, err));
     KILN_TRY(KILN_ALLOC(&cameras, o->cameras, "cameras", err));
-    for (uint32_t k = 0; k < o->cameras; k++) kg_camera((int)k, (int)o->cameras, (int)o->width, (int)o->height, &cameras[k]);
+    for (uint32_t k = 0; k < o->cameras; k++)
+        kg_camera((int)k, (int)o->cameras, (int)o->width, (int)o->height, &cameras[k]);
     const kiln_status st = kiln_write_cameras(&list, cameras, NULL, o->cameras, err);
     free(cameras);
     return st;

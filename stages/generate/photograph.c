@@ -1,5 +1,6 @@
-/* photograph -- a picture of generated Gaussians at three times the sampling, averaged: what a camera with pixels of
- * finite size would see, so that a bake at single sampling has something to be measured against. */
+/* photograph -- a picture of generated Gaussians at three times the sampling, averaged: what a
+ * camera with pixels of finite size would see, so that a bake at single sampling has something to
+ * be measured against. */
 #include "stages/generate/generate.h"
 
 #include "base/memory.h"
@@ -30,7 +31,8 @@ typedef struct {
 
 static void planes_release(planes *p)
 {
-    free(p->means), free(p->log_scales), free(p->quats), free(p->opacity_logits), free(p->sh0), free(p->shN);
+    free(p->means), free(p->log_scales), free(p->quats), free(p->opacity_logits), free(p->sh0),
+        free(p->shN);
 }
 
 static kiln_status fill_planes(const kg_splat *splats, uint64_t n, planes *p, kiln_error *err)
@@ -56,8 +58,9 @@ static kiln_status fill_planes(const kg_splat *splats, uint64_t n, planes *p, ki
 }
 
 /* Visible Gaussians in drawing order; *splats owned by the caller. */
-static kiln_status project(const kiln_exec *x, const kg_splat *in, uint64_t n, const kiln_view *view, kiln_splat2d **splats,
-                           uint64_t *visible, kiln_error *err)
+static kiln_status project(const kiln_exec *x, const kg_splat *in, uint64_t n,
+                           const kiln_view *view, kiln_splat2d **splats, uint64_t *visible,
+                           kiln_error *err)
 {
     kiln_status st;
     planes p = {0};
@@ -84,7 +87,8 @@ static kiln_status project(const kiln_exec *x, const kg_splat *in, uint64_t n, c
     KILN_GO(KILN_ALLOC(&order, *visible, "order", err));
     KILN_GO(KILN_ALLOC(splats, *visible, "projected", err));
     for (uint64_t i = 0; i < *visible; i++) depths[i] = found[i].depth, rows[i] = found[i].row;
-    kiln_depth_order_args d = {.n = *visible, .depths = depths, .source_rows = rows, .order = order};
+    kiln_depth_order_args d = {
+        .n = *visible, .depths = depths, .source_rows = rows, .order = order};
     KILN_GO(RUN(depth_order, &d));
     for (uint64_t i = 0; i < *visible; i++) (*splats)[i] = found[order[i]];
 done:
@@ -93,7 +97,8 @@ done:
     return st;
 }
 
-static kiln_status draw_photograph(const kiln_exec *x, const kiln_view *view, const kiln_splat2d *splats, uint64_t n, float *rgba,
+static kiln_status draw_photograph(const kiln_exec *x, const kiln_view *view,
+                                   const kiln_splat2d *splats, uint64_t n, float *rgba,
                                    kiln_error *err)
 {
     kiln_status st;
@@ -103,7 +108,8 @@ static kiln_status draw_photograph(const kiln_exec *x, const kiln_view *view, co
     KILN_GO(KILN_ALLOC(&row_pairs, tiles_y, "pairs", err));
     KILN_GO(KILN_ALLOC(&starts, tiles_y + 1, "bands", err));
     KILN_GO(KILN_ALLOC(&counts, (uint64_t)tiles_x * tiles_y, "tiles", err));
-    kiln_tile_pairs_count_args c = {.n = n, .splats = splats, .view = view, .row1 = tiles_y, .row_pairs = row_pairs};
+    kiln_tile_pairs_count_args c = {
+        .n = n, .splats = splats, .view = view, .row1 = tiles_y, .row_pairs = row_pairs};
     KILN_GO(RUN(tile_pairs_count, &c));
     n_bands = kiln_tile_bands(row_pairs, tiles_y, starts);
     for (uint32_t b = 0; b < n_bands; b++) {
@@ -148,18 +154,21 @@ static void average(const float *rgba, uint32_t width, uint32_t height, float *r
                 float sum = 0;
                 for (uint32_t v = 0; v < SAMPLES; v++)
                     for (uint32_t u = 0; u < SAMPLES; u++)
-                        sum += clamped(rgba[4 * ((size_t)(y * SAMPLES + v) * width * SAMPLES + x * SAMPLES + u) + c]);
+                        sum += clamped(rgba[4 * ((size_t)(y * SAMPLES + v) * width * SAMPLES +
+                                                 x * SAMPLES + u) +
+                                            c]);
                 rgb[3 * ((size_t)y * width + x) + c] = sum / (SAMPLES * SAMPLES);
             }
 }
 
-kiln_status kiln_photograph(const kg_splat *splats, uint64_t n, const kg_cam *camera, unsigned threads, float **rgb,
-                            kiln_error *err)
+kiln_status kiln_photograph(const kg_splat *splats, uint64_t n, const kg_cam *camera,
+                            unsigned threads, float **rgb, kiln_error *err)
 {
     kiln_status st;
     const kiln_exec exec = {.device = -1, .threads = threads}, *x = &exec;
-    const double origin[3] = {0}, k[4] = {(double)camera->fx * SAMPLES, (double)camera->fy * SAMPLES, (double)camera->cx * SAMPLES,
-                                          (double)camera->cy * SAMPLES};
+    const double origin[3] = {0},
+                 k[4] = {(double)camera->fx * SAMPLES, (double)camera->fy * SAMPLES,
+                         (double)camera->cx * SAMPLES, (double)camera->cy * SAMPLES};
     double r[9], t[3];
     for (int i = 0; i < 9; i++) r[i] = (double)camera->R[i];
     for (int i = 0; i < 3; i++) t[i] = (double)camera->t[i];
@@ -169,7 +178,8 @@ kiln_status kiln_photograph(const kg_splat *splats, uint64_t n, const kg_cam *ca
     uint64_t n_visible = 0;
     float *rgba = NULL;
     *rgb = NULL;
-    kiln_view_init(&view, r, t, origin, k, width * SAMPLES, height * SAMPLES, kiln_profiles[KILN_PROFILE_INRIA].near_m,
+    kiln_view_init(&view, r, t, origin, k, width * SAMPLES, height * SAMPLES,
+                   kiln_profiles[KILN_PROFILE_INRIA].near_m,
                    kiln_profiles[KILN_PROFILE_INRIA].far_m);
     KILN_GO(project(x, splats, n, &view, &visible, &n_visible, err));
     KILN_GO(KILN_ALLOC(&rgba, 4 * (uint64_t)view.width * view.height, "picture", err));

@@ -1,4 +1,5 @@
-/* points -- a cloud without anything but coordinates, of any size: what kiln-knn is measured with. */
+/* points -- a cloud without anything but coordinates, of any size: what kiln-knn is measured
+ * with. */
 #include "stages/generate/generate.h"
 
 #include "base/file.h"
@@ -11,13 +12,15 @@
 
 enum { BLOCK = 1 << 18 };
 
-static kiln_status write_point_rows(FILE *f, const char *path, const kiln_generate_options *o, kiln_error *err)
+static kiln_status write_point_rows(FILE *f, const char *path, const kiln_generate_options *o,
+                                    kiln_error *err)
 {
     float(*rows)[3];
     kiln_status st = KILN_OK;
     KILN_TRY(kiln_alloc((void **)&rows, BLOCK, sizeof *rows, "rows", err));
     for (uint64_t first = 0; st == KILN_OK && first < o->gaussians; first += BLOCK) {
-        const int64_t count = (int64_t)(o->gaussians - first < BLOCK ? o->gaussians - first : BLOCK);
+        const int64_t count =
+            (int64_t)(o->gaussians - first < BLOCK ? o->gaussians - first : BLOCK);
 #pragma omp parallel for num_threads((int)o->threads) schedule(static)
         for (int64_t i = 0; i < count; i++) kg_uniform_point(o->seed, first + (uint64_t)i, rows[i]);
         if (fwrite(rows, sizeof *rows, (size_t)count, f) != (size_t)count)
@@ -33,7 +36,8 @@ kiln_status kiln_generate_points(const char *dir, const kiln_generate_options *o
     KILN_TRY(kiln_generated_check(dir, "points.ply", o, &to, err));
     KILN_TRY(kiln_generated_open(&to, err));
     FILE *const f = to.f;
-    fprintf(f, "ply\nformat binary_little_endian 1.0\nelement vertex %llu\n", (unsigned long long)o->gaussians);
+    fprintf(f, "ply\nformat binary_little_endian 1.0\nelement vertex %llu\n",
+            (unsigned long long)o->gaussians);
     fprintf(f, "property float x\nproperty float y\nproperty float z\nend_header\n");
     return kiln_generated_close(&to, write_point_rows(f, to.path, o, err), err);
 }

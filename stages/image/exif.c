@@ -1,7 +1,9 @@
-/* exif -- which way a picture is up, by the tag Orientation of its EXIF block, and turning it that way.
+/* exif -- which way a picture is up, by the tag Orientation of its EXIF block, and turning it that
+ * way.
  *
- * An EXIF block is a TIFF file in small (CIPA DC-008, 4.5): byte order, offset of the first directory, entries of 12 bytes. Nothing
- * but that one tag is looked at, and every offset is checked against the block.
+ * An EXIF block is a TIFF file in small (CIPA DC-008, 4.5): byte order, offset of the first
+ * directory, entries of 12 bytes. Nothing but that one tag is looked at, and every offset is
+ * checked against the block.
  */
 #include "stages/image/image_internal.h"
 
@@ -21,7 +23,8 @@ static uint32_t exif_number(const unsigned char *p, unsigned bytes, bool big)
 
 uint8_t kiln_exif_orientation(const unsigned char *block, size_t size)
 {
-    if (size >= 6 && memcmp(block, "Exif\0", 6) == 0) block += 6, size -= 6; /* in JPEG always, in WebP now and then */
+    /* in JPEG always, in WebP now and then */
+    if (size >= 6 && memcmp(block, "Exif\0", 6) == 0) block += 6, size -= 6;
     if (size < 8 || (memcmp(block, "II*\0", 4) != 0 && memcmp(block, "MM\0*", 4) != 0)) return 1;
     const bool big = block[0] == 'M';
     const uint64_t directory = exif_number(block + 4, 4, big);
@@ -36,7 +39,7 @@ uint8_t kiln_exif_orientation(const unsigned char *block, size_t size)
     return 1;
 }
 
-/* ---- turning --------------------------------------------------------------------------------------------------------- */
+/* ---- turning --------------------------------------------------------------------------------- */
 /* Where pixel (x, y) of the turned picture is in a stored one of width w and height h. */
 static uint64_t stored_at(uint8_t orientation, uint64_t x, uint64_t y, uint64_t w, uint64_t h)
 {
@@ -55,11 +58,13 @@ kiln_status kiln_picture_turn_to(kiln_picture *p, uint32_t width, uint32_t heigh
 {
     float *turned;
     if (!kiln_picture_turns_to(p, width, height)) return KILN_OK;
-    KILN_TRY(KILN_ALLOC_UNSET(&turned, (uint64_t)width * height * p->channels, "a turned picture", err));
+    KILN_TRY(
+        KILN_ALLOC_UNSET(&turned, (uint64_t)width * height * p->channels, "a turned picture", err));
     for (uint64_t y = 0; y < height; y++)
         for (uint64_t x = 0; x < width; x++)
             memcpy(turned + (y * width + x) * p->channels,
-                   p->data + stored_at(p->orientation, x, y, p->width, p->height) * p->channels, p->channels * sizeof *turned);
+                   p->data + stored_at(p->orientation, x, y, p->width, p->height) * p->channels,
+                   p->channels * sizeof *turned);
     free(p->data);
     p->data = turned;
     p->width = width;

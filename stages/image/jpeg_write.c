@@ -1,7 +1,8 @@
-/* jpeg_write -- pictures to look at: JPEG in memory, for pages, and files that were asked for. What is measured is never one.
+/* jpeg_write -- pictures to look at: JPEG in memory, for pages, and files that were asked for. What
+ * is measured is never one.
  *
- * libjpeg reports an error by a callback that must not return: it jumps back into compress_jpeg(), which has no local that changes
- * after setjmp. */
+ * libjpeg reports an error by a callback that must not return: it jumps back into compress_jpeg(),
+ * which has no local that changes after setjmp. */
 #include "stages/image/image_internal.h"
 
 #include <jpeglib.h>
@@ -28,7 +29,10 @@ static void on_jpeg_write_error(j_common_ptr cinfo)
 
 static void on_message(j_common_ptr cinfo, int level) { (void)cinfo, (void)level; }
 
-static unsigned char to_byte(float v) { return v > 0 ? v < 1 ? (unsigned char)(v * 255 + 0.5f) : 255 : 0; /* 0 of NaN */ }
+static unsigned char to_byte(float v)
+{
+    return v > 0 ? v < 1 ? (unsigned char)(v * 255 + 0.5f) : 255 : 0; /* 0 of NaN */
+}
 
 /* Rows of [width][step] floats, of which the first three are written. */
 typedef struct {
@@ -53,7 +57,8 @@ static bool compress_jpeg(jpeg_job *j, const jpeg_pixels *p)
     while (c->next_scanline < p->height) {
         const float *from = p->data + (size_t)p->step * p->width * c->next_scanline;
         for (uint32_t x = 0; x < p->width; x++)
-            for (int i = 0; i < 3; i++) j->row[(size_t)3 * x + i] = to_byte(from[(size_t)p->step * x + i]);
+            for (int i = 0; i < 3; i++)
+                j->row[(size_t)3 * x + i] = to_byte(from[(size_t)p->step * x + i]);
         (void)jpeg_write_scanlines(c, &j->row, 1);
     }
     jpeg_finish_compress(c);
@@ -72,7 +77,8 @@ static kiln_status encode_jpeg(const jpeg_pixels *p, kiln_buffer *out, kiln_erro
     if (compress_jpeg(j, p))
         st = kiln_buffer_put(out, j->file, j->bytes, err);
     else
-        st = kiln_fail(err, KILN_E_NOMEM, "cannot make a JPEG of %u x %u pixels: %s", p->width, p->height, j->why);
+        st = kiln_fail(err, KILN_E_NOMEM, "cannot make a JPEG of %u x %u pixels: %s", p->width,
+                       p->height, j->why);
     jpeg_destroy_compress(&j->cinfo);
 done:
     free(j->file);
@@ -81,7 +87,8 @@ done:
     return st;
 }
 
-kiln_status kiln_jpeg_encode(const float *rgb, uint32_t width, uint32_t height, int quality, kiln_buffer *out, kiln_error *err)
+kiln_status kiln_jpeg_encode(const float *rgb, uint32_t width, uint32_t height, int quality,
+                             kiln_buffer *out, kiln_error *err)
 {
     return encode_jpeg(&(jpeg_pixels){rgb, width, height, 3, quality}, out, err);
 }
@@ -90,8 +97,10 @@ kiln_status kiln_jpeg_write(const kiln_picture_job *job, FILE *f, kiln_error *er
 {
     enum { QUALITY = 95 };
     kiln_buffer file = {0};
-    kiln_status st = encode_jpeg(&(jpeg_pixels){job->data, job->width, job->height, job->step, QUALITY}, &file, err);
-    if (st == KILN_OK && fwrite(file.data, 1, file.size, f) != file.size) st = kiln_file_write_failed(job->path, errno, err);
+    kiln_status st = encode_jpeg(
+        &(jpeg_pixels){job->data, job->width, job->height, job->step, QUALITY}, &file, err);
+    if (st == KILN_OK && fwrite(file.data, 1, file.size, f) != file.size)
+        st = kiln_file_write_failed(job->path, errno, err);
     kiln_buffer_release(&file);
     return st;
 }

@@ -1,5 +1,6 @@
-/* mask -- which pixels of a photo count, by a picture that is black where they do not. Trainers agree on black (COLMAP: 0,
- * nerfstudio: not true), so that every other value counts, also the grey of a scaled mask's edges. */
+/* mask -- which pixels of a photo count, by a picture that is black where they do not. Trainers
+ * agree on black (COLMAP: 0, nerfstudio: not true), so that every other value counts, also the grey
+ * of a scaled mask's edges. */
 #include "stages/image/image.h"
 
 #include "base/memory.h"
@@ -15,7 +16,8 @@ static uint8_t mask_value(const kiln_picture *p, uint64_t pixel)
     return any ? 255 : 0;
 }
 
-kiln_status kiln_mask_read(const char *path, uint32_t width, uint32_t height, uint8_t **out, kiln_error *err)
+kiln_status kiln_mask_read(const char *path, uint32_t width, uint32_t height, uint8_t **out,
+                           kiln_error *err)
 {
     kiln_picture p = {0};
     *out = NULL;

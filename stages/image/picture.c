@@ -1,7 +1,7 @@
 /* picture -- which format a file is, and how a written one reaches its place.
  *
- * A format is known by its first bytes, because names can be wrong. A picture is written beside its name and renamed when it is
- * complete and on disk, so that no reader ever sees half of one.
+ * A format is known by its first bytes, because names can be wrong. A picture is written beside its
+ * name and renamed when it is complete and on disk, so that no reader ever sees half of one.
  */
 #include "stages/image/image_internal.h"
 #include "stages/image/webp_encode.h"
@@ -21,8 +21,8 @@ typedef struct {
     kiln_status (*read)(const char *path, int size_only, kiln_picture *out, kiln_error *err);
 } picture_reader;
 
-/* A new format: its file with a read function, which image_internal.h declares, its row here, a harness with seeds
- * (tests/fuzz/fuzz.def), without which nothing hostile is tried. */
+/* A new format: its file with a read function, which image_internal.h declares, its row here, a
+ * harness with seeds (tests/fuzz/fuzz.def), without which nothing hostile is tried. */
 static const picture_reader readers[] = {
     {"\x89PNG\r\n\x1a\n", 8, 0, kiln_png_read},
     {"\xff\xd8\xff", 3, 0, kiln_jpeg_read},
@@ -43,9 +43,12 @@ void kiln_picture_release(kiln_picture *p)
 kiln_status kiln_picture_check(const char *path, uint64_t width, uint64_t height, kiln_error *err)
 {
     if (width == 0 || height == 0) return kiln_fail(err, KILN_E_INPUT, "'%s' has no pixels", path);
-    if (width > KILN_PICTURE_AXIS_MAX || height > KILN_PICTURE_AXIS_MAX || width * height > KILN_PICTURE_MAX)
-        return kiln_fail(err, KILN_E_INPUT, "'%s' claims %llu x %llu pixels; at most %u on an axis and 2^30 in total are read",
-                         path, (unsigned long long)width, (unsigned long long)height, KILN_PICTURE_AXIS_MAX);
+    if (width > KILN_PICTURE_AXIS_MAX || height > KILN_PICTURE_AXIS_MAX ||
+        width * height > KILN_PICTURE_MAX)
+        return kiln_fail(
+            err, KILN_E_INPUT,
+            "'%s' claims %llu x %llu pixels; at most %u on an axis and 2^30 in total are read",
+            path, (unsigned long long)width, (unsigned long long)height, KILN_PICTURE_AXIS_MAX);
     return KILN_OK;
 }
 
@@ -74,7 +77,8 @@ static kiln_status find_reader(const char *path, const picture_reader **out, kil
     fclose(f); /* opened for reading: nothing to lose */
     if (failed) return kiln_fail(err, KILN_E_IO, "cannot read '%s'", path);
     for (size_t i = 0; i < sizeof readers / sizeof *readers; i++)
-        if (got >= readers[i].at + readers[i].length && memcmp(head + readers[i].at, readers[i].magic, readers[i].length) == 0) {
+        if (got >= readers[i].at + readers[i].length &&
+            memcmp(head + readers[i].at, readers[i].magic, readers[i].length) == 0) {
             *out = &readers[i];
             return KILN_OK;
         }
@@ -95,7 +99,8 @@ kiln_status kiln_picture_read(const char *path, kiln_picture *out, kiln_error *e
     return st;
 }
 
-kiln_status kiln_picture_look(const char *path, uint32_t *width, uint32_t *height, uint8_t *orientation, kiln_error *err)
+kiln_status kiln_picture_look(const char *path, uint32_t *width, uint32_t *height,
+                              uint8_t *orientation, kiln_error *err)
 {
     const picture_reader *f = NULL;
     kiln_picture p = {.orientation = 1};
@@ -156,20 +161,29 @@ kiln_picture_format kiln_picture_format_of(const char *path)
     return i == N_SUFFIXES ? KILN_PNG8 : by_suffix[i].format;
 }
 
-bool kiln_picture_suffix_is_written(const char *path) { return find_suffix(kiln_path_suffix(path)) != N_SUFFIXES; }
-
-kiln_status kiln_picture_format_check(kiln_picture_format f, const char *path, uint32_t width, uint32_t height, kiln_error *err)
+bool kiln_picture_suffix_is_written(const char *path)
 {
-    const uint32_t most = f == KILN_JPEG ? KILN_JPEG_SIDE_MAX : f == KILN_WEBP ? KILN_WEBP_SIDE_MAX : UINT32_MAX;
+    return find_suffix(kiln_path_suffix(path)) != N_SUFFIXES;
+}
+
+kiln_status kiln_picture_format_check(kiln_picture_format f, const char *path, uint32_t width,
+                                      uint32_t height, kiln_error *err)
+{
+    const uint32_t most = f == KILN_JPEG   ? KILN_JPEG_SIDE_MAX
+                          : f == KILN_WEBP ? KILN_WEBP_SIDE_MAX
+                                           : UINT32_MAX;
     if (width <= most && height <= most) return KILN_OK;
-    return kiln_fail(err, KILN_E_USAGE, "'%s' would have %ux%u pixels, and a side of a .%s has at most %u; name a .png", path,
-                     width, height, kiln_picture_suffix(f), most);
+    return kiln_fail(
+        err, KILN_E_USAGE,
+        "'%s' would have %ux%u pixels, and a side of a .%s has at most %u; name a .png", path,
+        width, height, kiln_picture_suffix(f), most);
 }
 
 /* Flushes to the disk and closes; the first failure is reported. */
 static kiln_status close_written(FILE *f, const char *path, kiln_status st, kiln_error *err)
 {
-    if (st == KILN_OK && (fflush(f) != 0 || fsync(fileno(f)) != 0)) st = kiln_file_write_failed(path, errno, err);
+    if (st == KILN_OK && (fflush(f) != 0 || fsync(fileno(f)) != 0))
+        st = kiln_file_write_failed(path, errno, err);
     if (fclose(f) != 0 && st == KILN_OK) st = kiln_file_write_failed(path, errno, err);
     return st;
 }
@@ -197,8 +211,10 @@ kiln_status kiln_picture_write(const kiln_picture_job *job, kiln_error *err)
     char tmp[KILN_PATH_MAX];
     int fd;
     const bool colours_only = job->format == KILN_JPEG || job->format == KILN_WEBP;
-    if ((job->channels != 3 && (colours_only || (job->channels != 1 && job->channels != 4))) || job->step < job->channels)
-        return kiln_fail(err, KILN_E_BUG, "cannot write '%s': %u channels of %u", job->path, job->channels, job->step);
+    if ((job->channels != 3 && (colours_only || (job->channels != 1 && job->channels != 4))) ||
+        job->step < job->channels)
+        return kiln_fail(err, KILN_E_BUG, "cannot write '%s': %u channels of %u", job->path,
+                         job->channels, job->step);
     KILN_TRY(kiln_picture_check(job->path, job->width, job->height, err));
     KILN_TRY(kiln_picture_format_check(job->format, job->path, job->width, job->height, err));
     KILN_TRY(kiln_file_replaceable(job->path, err));
@@ -206,7 +222,8 @@ kiln_status kiln_picture_write(const kiln_picture_job *job, kiln_error *err)
     KILN_TRY(kiln_temporary_create(job->path, tmp, &fd, err));
     FILE *f = fdopen(fd, "wb");
     if (!f) {
-        const kiln_status st = kiln_fail(err, KILN_E_IO, "cannot create '%s': %s", tmp, strerror(errno));
+        const kiln_status st =
+            kiln_fail(err, KILN_E_IO, "cannot create '%s': %s", tmp, strerror(errno));
         (void)close(fd);
         (void)unlink(tmp);
         return st;

@@ -1,14 +1,19 @@
-/* png_deflate -- a block of filtered rows becomes a piece of a deflate stream, whose bytes depend on the rows alone.
+/* png_deflate -- a block of filtered rows becomes a piece of a deflate stream, whose bytes depend
+ * on the rows alone.
  *
- * ISA-L's level 1 has a fault on x86 (2.28 to 2.32, igzip_icf_body_h1_gr_bt.asm, label .write_first_byte): behind the very first
- * byte it takes the hash of the third from a register that still holds the address of the stream. The third byte's place then
- * stands in a line of the hash table that the address decides, where it may hide a match or offer one: what comes out inflates to
- * the same rows, but about one block in 4,000 gets other bytes, another one in each process.
+ * ISA-L's level 1 has a fault on x86 (2.28 to 2.32, igzip_icf_body_h1_gr_bt.asm, label
+ * .write_first_byte): behind the very first byte it takes the hash of the third from a register
+ * that still holds the address of the stream. The third byte's place then stands in a line of the
+ * hash table that the address decides, where it may hide a match or offer one: what comes out
+ * inflates to the same rows, but about one block in 4,000 gets other bytes, another one in each
+ * process.
  *
- * So the first byte is given alone, as far as ISA-L allows: of input that is not the last it keeps ISAL_LOOK_AHEAD bytes in sight.
- * It takes the one in front of them and leaves before it hashes another; the second call computes both hashes from the rows. The
- * second call works in ISA-L's own buffer, into which it copies: 2 to 4 % of the time. What is too short for two calls is
- * packed by level 0, whose code has no such fault, with the codes of the format, because a table of codes would be longer.
+ * So the first byte is given alone, as far as ISA-L allows: of input that is not the last it keeps
+ * ISAL_LOOK_AHEAD bytes in sight. It takes the one in front of them and leaves before it hashes
+ * another; the second call computes both hashes from the rows. The second call works in ISA-L's own
+ * buffer, into which it copies: 2 to 4 % of the time. What is too short for two calls is packed by
+ * level 0, whose code has no such fault, with the codes of the format, because a table of codes
+ * would be longer.
  */
 #include "stages/image/image_internal.h"
 

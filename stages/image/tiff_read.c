@@ -1,9 +1,11 @@
-/* tiff_read -- TIFF by libtiff to floats: the first picture of the file, 8 or 16 bits a sample, grey, palette, RGB or CMYK, with or
- * without alpha, in strips or tiles, compressed by whatever this libtiff has.
+/* tiff_read -- TIFF by libtiff to floats: the first picture of the file, 8 or 16 bits a sample,
+ * grey, palette, RGB or CMYK, with or without alpha, in strips or tiles, compressed by whatever
+ * this libtiff has.
  *
- * libtiff believes headers: a strip, a tile or a directory has the size that it claims. So sizes are compared with the file and
- * with the picture before anything is allocated, and libtiff itself may allocate no more at once than the file explains. What it
- * says goes to handlers of this one file (since libtiff 4.5), never to stderr.
+ * libtiff believes headers: a strip, a tile or a directory has the size that it claims. So sizes
+ * are compared with the file and with the picture before anything is allocated, and libtiff itself
+ * may allocate no more at once than the file explains. What it says goes to handlers of this one
+ * file (since libtiff 4.5), never to stderr.
  */
 #include "stages/image/image_internal.h"
 
@@ -41,7 +43,8 @@ typedef struct {
     kiln_error *err;
 } tiff_job;
 
-static int on_tiff_error(TIFF *tiff, void *context, const char *module, const char *format, va_list args)
+static int on_tiff_error(TIFF *tiff, void *context, const char *module, const char *format,
+                         va_list args)
 {
     tiff_job *j = context;
     (void)tiff, (void)module;
@@ -49,32 +52,37 @@ static int on_tiff_error(TIFF *tiff, void *context, const char *module, const ch
     return 1; /* nobody else is told */
 }
 
-/* Warnings of headers are of tags that we do not ask for. Those while pixels are decoded are of pixels that were made up. */
-static int on_warning(TIFF *tiff, void *context, const char *module, const char *format, va_list args)
+/* Warnings of headers are of tags that we do not ask for. Those while pixels are decoded are of
+ * pixels that were made up. */
+static int on_warning(TIFF *tiff, void *context, const char *module, const char *format,
+                      va_list args)
 {
     tiff_job *j = context;
     (void)tiff, (void)module;
-    if (j->decoding && !j->out->warning[0]) (void)vsnprintf(j->out->warning, sizeof j->out->warning, format, args);
+    if (j->decoding && !j->out->warning[0])
+        (void)vsnprintf(j->out->warning, sizeof j->out->warning, format, args);
     return 1;
 }
 
 static kiln_status fail_damaged_tiff(const tiff_job *j)
 {
-    return kiln_fail(j->err, KILN_E_INPUT, "cannot read '%s' as TIFF: %s; is the file complete?", j->path,
-                     j->error[0] ? j->error : "it is damaged");
+    return kiln_fail(j->err, KILN_E_INPUT, "cannot read '%s' as TIFF: %s; is the file complete?",
+                     j->path, j->error[0] ? j->error : "it is damaged");
 }
 
 static kiln_status refuse_tiff(const tiff_job *j, const char *what)
 {
-    return kiln_fail(j->err, KILN_E_INPUT, "'%s' is a TIFF %s; save it as 8- or 16-bit RGB or grey", j->path, what);
+    return kiln_fail(j->err, KILN_E_INPUT, "'%s' is a TIFF %s; save it as 8- or 16-bit RGB or grey",
+                     j->path, what);
 }
 
-/* ---- header ---------------------------------------------------------------------------------------------------------- */
+/* ---- header ---------------------------------------------------------------------------------- */
 static kiln_status read_size(tiff_job *j)
 {
     uint32_t width = 0, height = 0;
     uint16_t orientation = 1;
-    if (!TIFFGetField(j->tiff, TIFFTAG_IMAGEWIDTH, &width) || !TIFFGetField(j->tiff, TIFFTAG_IMAGELENGTH, &height))
+    if (!TIFFGetField(j->tiff, TIFFTAG_IMAGEWIDTH, &width) ||
+        !TIFFGetField(j->tiff, TIFFTAG_IMAGELENGTH, &height))
         return fail_damaged_tiff(j);
     KILN_TRY(kiln_picture_check(j->path, width, height, j->err));
     (void)TIFFGetFieldDefaulted(j->tiff, TIFFTAG_ORIENTATION, &orientation);
@@ -84,7 +92,8 @@ static kiln_status read_size(tiff_job *j)
     return KILN_OK;
 }
 
-/* The first extra sample, where it is alpha; libtiff takes a sample of unknown meaning for what it says. */
+/* The first extra sample, where it is alpha; libtiff takes a sample of unknown meaning for what it
+ * says. */
 static void find_alpha(tiff_job *j)
 {
     uint16_t n = 0, *types = NULL;
@@ -97,7 +106,8 @@ static void find_alpha(tiff_job *j)
 static kiln_status find_palette(tiff_job *j)
 {
     if (j->bits != 8) return refuse_tiff(j, "with a palette of other than 8 bits");
-    if (!TIFFGetField(j->tiff, TIFFTAG_COLORMAP, &j->palette[0], &j->palette[1], &j->palette[2])) return fail_damaged_tiff(j);
+    if (!TIFFGetField(j->tiff, TIFFTAG_COLORMAP, &j->palette[0], &j->palette[1], &j->palette[2]))
+        return fail_damaged_tiff(j);
     j->palette_of_bytes = true; /* as old writers have it */
     for (int i = 0; i < 256; i++)
         for (int c = 0; c < 3; c++) j->palette_of_bytes &= j->palette[c][i] < 256;
@@ -116,8 +126,10 @@ static kiln_status read_layout(tiff_job *j)
         j->photometric = j->samples < 3 ? PHOTOMETRIC_MINISBLACK : PHOTOMETRIC_RGB;
     if ((j->bits != 8 && j->bits != 16) || format != SAMPLEFORMAT_UINT)
         return refuse_tiff(j, "of other than 8- or 16-bit integers");
-    if (j->samples == 0 || j->samples > SAMPLES_MOST) return refuse_tiff(j, "of more than 5 channels, or of none");
-    if (!TIFFIsCODECConfigured(j->compression)) return refuse_tiff(j, "with a compression that this libtiff lacks");
+    if (j->samples == 0 || j->samples > SAMPLES_MOST)
+        return refuse_tiff(j, "of more than 5 channels, or of none");
+    if (!TIFFIsCODECConfigured(j->compression))
+        return refuse_tiff(j, "with a compression that this libtiff lacks");
     switch (j->photometric) {
     case PHOTOMETRIC_MINISBLACK:
     case PHOTOMETRIC_MINISWHITE:
@@ -134,9 +146,11 @@ static kiln_status read_layout(tiff_job *j)
         j->colours = 4;
         break;
     case PHOTOMETRIC_YCBCR:
-        if (j->compression != COMPRESSION_JPEG || j->bits != 8 || j->samples != 3 || j->planar != PLANARCONFIG_CONTIG)
+        if (j->compression != COMPRESSION_JPEG || j->bits != 8 || j->samples != 3 ||
+            j->planar != PLANARCONFIG_CONTIG)
             return refuse_tiff(j, "in YCbCr");
-        (void)TIFFSetField(j->tiff, TIFFTAG_JPEGCOLORMODE, JPEGCOLORMODE_RGB); /* libjpeg converts */
+        /* libjpeg converts */
+        (void)TIFFSetField(j->tiff, TIFFTAG_JPEGCOLORMODE, JPEGCOLORMODE_RGB);
         j->colours = 3;
         break;
     default:
@@ -154,7 +168,8 @@ static uint64_t find_block(tiff_job *j)
     j->block_width = j->out->width;
     j->block_height = 1;
     if (!j->tiled) return TIFFScanlineSize64(j->tiff);
-    if (!TIFFGetField(j->tiff, TIFFTAG_TILEWIDTH, &j->block_width) || !TIFFGetField(j->tiff, TIFFTAG_TILELENGTH, &j->block_height))
+    if (!TIFFGetField(j->tiff, TIFFTAG_TILEWIDTH, &j->block_width) ||
+        !TIFFGetField(j->tiff, TIFFTAG_TILELENGTH, &j->block_height))
         return 0;
     return TIFFTileSize64(j->tiff);
 }
@@ -162,24 +177,28 @@ static uint64_t find_block(tiff_job *j)
 static kiln_status alloc_tiff_pixels(tiff_job *j)
 {
     kiln_picture *p = j->out;
-    const uint64_t pixels = (uint64_t)p->width * p->height, stored = pixels * j->samples * (j->bits / 8);
+    const uint64_t pixels = (uint64_t)p->width * p->height,
+                   stored = pixels * j->samples * (j->bits / 8);
     const uint64_t in_block = j->planar == PLANARCONFIG_SEPARATE ? 1 : j->samples;
     j->block_bytes = find_block(j);
     if (j->block_width == 0 || j->block_height == 0 || j->block_width > KILN_PICTURE_AXIS_MAX ||
         j->block_height > KILN_PICTURE_AXIS_MAX ||
         j->block_bytes < (uint64_t)j->block_width * j->block_height * in_block * (j->bits / 8))
         return fail_damaged_tiff(j);
-    if (j->block_bytes > (stored > BLOCK_LEAST ? stored : BLOCK_LEAST)) return refuse_tiff(j, "with tiles far larger than itself");
+    if (j->block_bytes > (stored > BLOCK_LEAST ? stored : BLOCK_LEAST))
+        return refuse_tiff(j, "with tiles far larger than itself");
     if (stored / RATIO_MOST > j->file_size)
-        return kiln_fail(j->err, KILN_E_INPUT, "'%s' is too short for its %u x %u pixels; is the file complete?", j->path, p->width,
-                         p->height);
-    p->channels = (j->colours == 1 && j->photometric != PHOTOMETRIC_PALETTE ? 1 : 3) + (j->alpha ? 1 : 0);
+        return kiln_fail(j->err, KILN_E_INPUT,
+                         "'%s' is too short for its %u x %u pixels; is the file complete?", j->path,
+                         p->width, p->height);
+    p->channels =
+        (j->colours == 1 && j->photometric != PHOTOMETRIC_PALETTE ? 1 : 3) + (j->alpha ? 1 : 0);
     p->depth_bits = j->bits;
     KILN_TRY(KILN_ALLOC(&j->block, j->block_bytes, "a tile of a TIFF", j->err));
     return KILN_ALLOC(&p->data, pixels * p->channels, "pixels of a TIFF", j->err);
 }
 
-/* ---- pixels ---------------------------------------------------------------------------------------------------------- */
+/* ---- pixels ---------------------------------------------------------------------------------- */
 static float value_at(const tiff_job *j, uint64_t i)
 {
     uint16_t v;
@@ -199,10 +218,12 @@ static void put_sample(const tiff_job *j, uint64_t pixel, uint32_t s, uint64_t i
         return;
     }
     if (j->palette[0]) {
-        for (int c = 0; c < 3; c++) to[c] = (float)j->palette[c][j->block[i]] / (j->palette_of_bytes ? 255.f : 65535.f);
+        for (int c = 0; c < 3; c++)
+            to[c] = (float)j->palette[c][j->block[i]] / (j->palette_of_bytes ? 255.f : 65535.f);
         return;
     }
-    if (j->photometric == PHOTOMETRIC_SEPARATED) { /* naive: (1 - ink) (1 - black); each ink takes its part away */
+    /* naive: (1 - ink) (1 - black); each ink takes its part away */
+    if (j->photometric == PHOTOMETRIC_SEPARATED) {
         for (uint32_t c = 0; c < 3; c++)
             if (s == 3 || s == c) to[c] *= 1.0f - v;
         return;
@@ -224,9 +245,12 @@ static void put_block(const tiff_job *j, uint32_t x0, uint32_t y0, uint32_t plan
 
 static kiln_status read_tiff_block(tiff_job *j, uint32_t x, uint32_t y, uint32_t plane)
 {
-    if (!j->tiled) return TIFFReadScanline(j->tiff, j->block, y, (uint16_t)plane) == 1 ? KILN_OK : fail_damaged_tiff(j);
+    if (!j->tiled)
+        return TIFFReadScanline(j->tiff, j->block, y, (uint16_t)plane) == 1 ? KILN_OK
+                                                                            : fail_damaged_tiff(j);
     const tmsize_t want = (tmsize_t)j->block_bytes;
-    return TIFFReadEncodedTile(j->tiff, TIFFComputeTile(j->tiff, x, y, 0, (uint16_t)plane), j->block, want) == want
+    return TIFFReadEncodedTile(j->tiff, TIFFComputeTile(j->tiff, x, y, 0, (uint16_t)plane),
+                               j->block, want) == want
                ? KILN_OK
                : fail_damaged_tiff(j);
 }
@@ -237,7 +261,8 @@ static void divide_by_alpha(const kiln_picture *p)
     const uint32_t n = p->channels;
     for (uint64_t i = 0; i < (uint64_t)p->width * p->height; i++) {
         float *v = p->data + i * n, alpha = v[n - 1];
-        for (uint32_t c = 0; c + 1 < n; c++) v[c] = alpha > 0 ? (v[c] < alpha ? v[c] / alpha : 1.0f) : 0.0f;
+        for (uint32_t c = 0; c + 1 < n; c++)
+            v[c] = alpha > 0 ? (v[c] < alpha ? v[c] / alpha : 1.0f) : 0.0f;
     }
 }
 
@@ -246,7 +271,9 @@ static kiln_status read_pixels(tiff_job *j)
     const kiln_picture *p = j->out;
     const uint32_t planes = j->planar == PLANARCONFIG_SEPARATE ? j->samples : 1;
     KILN_TRY(alloc_tiff_pixels(j));
-    for (uint64_t i = 0; j->photometric == PHOTOMETRIC_SEPARATED && i < (uint64_t)p->width * p->height * p->channels; i++)
+    for (uint64_t i = 0; j->photometric == PHOTOMETRIC_SEPARATED &&
+                         i < (uint64_t)p->width * p->height * p->channels;
+         i++)
         p->data[i] = 1.0f; /* white paper */
     j->decoding = true;
     for (uint32_t plane = 0; plane < planes; plane++)
@@ -263,11 +290,13 @@ static kiln_status open_tiff(tiff_job *j, int *fd)
 {
     TIFFOpenOptions *options = TIFFOpenOptionsAlloc();
     const uint64_t most = j->file_size + LIBTIFF_LEAST;
-    if (!options) return kiln_fail(j->err, KILN_E_NOMEM, "out of memory: cannot read '%s'", j->path);
+    if (!options)
+        return kiln_fail(j->err, KILN_E_NOMEM, "out of memory: cannot read '%s'", j->path);
     TIFFOpenOptionsSetErrorHandlerExtR(options, on_tiff_error, j);
     TIFFOpenOptionsSetWarningHandlerExtR(options, on_warning, j);
     TIFFOpenOptionsSetMaxSingleMemAlloc(options, (tmsize_t)most);
-    j->tiff = TIFFFdOpenExt(*fd, j->path, "rm", options); /* m: no mapping, which a file that is cut meanwhile would make a fault */
+    /* m: no mapping, which a file that is cut meanwhile would make a fault */
+    j->tiff = TIFFFdOpenExt(*fd, j->path, "rm", options);
     TIFFOpenOptionsFree(options);
     if (!j->tiff) return fail_damaged_tiff(j);
     *fd = -1; /* is closed with it */

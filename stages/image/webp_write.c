@@ -5,7 +5,10 @@
 #include <errno.h>
 #include <stdlib.h>
 
-static uint32_t code_of(float v) { return v > 0 ? v < 1 ? (uint32_t)(v * 255 + 0.5f) : 255 : 0; /* 0 of NaN */ }
+static uint32_t code_of(float v)
+{
+    return v > 0 ? v < 1 ? (uint32_t)(v * 255 + 0.5f) : 255 : 0; /* 0 of NaN */
+}
 
 static void pack_pixels(const kiln_picture_job *job, uint32_t *argb)
 {
@@ -20,10 +23,12 @@ kiln_status kiln_webp_write(const kiln_picture_job *job, FILE *f, kiln_error *er
 {
     uint32_t *argb;
     kiln_buffer file = {0};
-    KILN_TRY(kiln_alloc_unset((void **)&argb, (uint64_t)job->width * job->height, sizeof *argb, "the pixels of a WebP", err));
+    KILN_TRY(kiln_alloc_unset((void **)&argb, (uint64_t)job->width * job->height, sizeof *argb,
+                              "the pixels of a WebP", err));
     pack_pixels(job, argb);
     kiln_status st = kiln_webp_encode(argb, job->width, job->height, &file, err);
-    if (st == KILN_OK && fwrite(file.data, 1, file.size, f) != file.size) st = kiln_file_write_failed(job->path, errno, err);
+    if (st == KILN_OK && fwrite(file.data, 1, file.size, f) != file.size)
+        st = kiln_file_write_failed(job->path, errno, err);
     kiln_buffer_release(&file);
     free(argb);
     return st;
@@ -31,5 +36,6 @@ kiln_status kiln_webp_write(const kiln_picture_job *job, FILE *f, kiln_error *er
 
 uint64_t kiln_webp_write_bytes(const kiln_picture_job *job)
 {
-    return kiln_webp_encode_ram(job->width, job->height) + sizeof(uint32_t) * (uint64_t)job->width * job->height;
+    return kiln_webp_encode_ram(job->width, job->height) +
+           sizeof(uint32_t) * (uint64_t)job->width * job->height;
 }

@@ -43,10 +43,14 @@ void kiln_activation_add(const kiln_rows *rows, kiln_dialect dialect, kiln_activ
     widen_all(a->opacity, rows->opacity_logits, n);
     widen_all(a->scale, rows->log_scales, (dialect == KILN_DIALECT_2DGS ? 2 : 3) * n);
     widen_all(a->colour, rows->sh0, 3 * n);
-    for (uint64_t i = 0; i < n; i++) widen_value_range(a->length, sqrtf(w[i] * w[i] + x[i] * x[i] + y[i] * y[i] + z[i] * z[i]));
+    for (uint64_t i = 0; i < n; i++)
+        widen_value_range(a->length, sqrtf(w[i] * w[i] + x[i] * x[i] + y[i] * y[i] + z[i] * z[i]));
 }
 
-static bool are_colours(const kiln_activation *a) { return a->colour[LEAST] >= 0 && a->colour[LARGEST] <= 1; }
+static bool are_colours(const kiln_activation *a)
+{
+    return a->colour[LEAST] >= 0 && a->colour[LARGEST] <= 1;
+}
 
 bool kiln_activation_is_likely(const kiln_activation *a)
 {
@@ -61,12 +65,16 @@ void kiln_activation_note(const kiln_activation *a, kiln_source_info *info)
     const size_t used = strlen(info->notes);
     if (!kiln_activation_is_likely(a)) return;
     snprintf(info->notes + used, sizeof info->notes - used,
-             "%s%s: of %llu rows all opacities are %.3g to %.3g, all scales %.3g to %.3g, and %s are %.3g to %.3g; as logits and "
-             "logarithms, which a PLY should hold, these make far too large Gaussians: --activated takes them as "
+             "%s%s: of %llu rows all opacities are %.3g to %.3g, all scales %.3g to %.3g, and %s "
+             "are %.3g to %.3g; as logits and "
+             "logarithms, which a PLY should hold, these make far too large Gaussians: --activated "
+             "takes them as "
              "opacities and lengths",
-             used ? "; " : "", likely, (unsigned long long)a->n, (double)a->opacity[LEAST], (double)a->opacity[LARGEST],
-             (double)a->scale[LEAST], (double)a->scale[LARGEST], are_colours(a) ? "colours" : "lengths of quaternions",
-             (double)(are_colours(a) ? a->colour : a->length)[LEAST], (double)(are_colours(a) ? a->colour : a->length)[LARGEST]);
+             used ? "; " : "", likely, (unsigned long long)a->n, (double)a->opacity[LEAST],
+             (double)a->opacity[LARGEST], (double)a->scale[LEAST], (double)a->scale[LARGEST],
+             are_colours(a) ? "colours" : "lengths of quaternions",
+             (double)(are_colours(a) ? a->colour : a->length)[LEAST],
+             (double)(are_colours(a) ? a->colour : a->length)[LARGEST]);
 }
 
 const char *kiln_activation_noted(const char *notes) { return strstr(notes, likely); }

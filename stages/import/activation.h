@@ -1,8 +1,10 @@
-/* activation -- do the rows of a file look as if their values were activated already: scales as lengths, opacities within 0..1?
+/* activation -- do the rows of a file look as if their values were activated already: scales as
+ * lengths, opacities within 0..1?
  *
- * Trainers keep logarithms and logits, and a PLY is taken to hold those; a file of activated values is drawn with Gaussians of
- * e^scale. All opacities within 0..1 and all scales positive may be chance in a small scene, so a third sign is asked for: all
- * quaternions of length one, or all colours within 0..1. It is told and never acted on; --activated does that.
+ * Trainers keep logarithms and logits, and a PLY is taken to hold those; a file of activated values
+ * is drawn with Gaussians of e^scale. All opacities within 0..1 and all scales positive may be
+ * chance in a small scene, so a third sign is asked for: all quaternions of length one, or all
+ * colours within 0..1. It is told and never acted on; --activated does that.
  */
 #ifndef KILN_STAGES_IMPORT_ACTIVATION_H
 #define KILN_STAGES_IMPORT_ACTIVATION_H
@@ -11,7 +13,8 @@
 
 typedef struct {
     uint64_t n;
-    float opacity[2], scale[2], length[2], colour[2]; /* least and largest so far; length: of quaternions */
+    /* least and largest so far; length: of quaternions */
+    float opacity[2], scale[2], length[2], colour[2];
 } kiln_activation;
 
 void kiln_activation_begin(kiln_activation *a);

@@ -36,13 +36,16 @@ void kiln_block_reader_free(kiln_block_reader *s)
 
 static void free_state(void *state) { kiln_block_reader_free(state); }
 
-/* What a file of several lacks: the highest degrees of SH, colours, columns. Nothing writes there but where it is cleared. */
-static kiln_status widen_block_shape(kiln_block_reader *s, const kiln_block_request *q, kiln_error *err)
+/* What a file of several lacks: the highest degrees of SH, colours, columns. Nothing writes there
+ * but where it is cleared. */
+static kiln_status widen_block_shape(kiln_block_reader *s, const kiln_block_request *q,
+                                     kiln_error *err)
 {
     kiln_source_info *info = &s->info;
     s->file_degree = info->sh_degree;
     s->file_rows = info->n_rows;
-    if (q->sh_degree < info->sh_degree || q->n_zeros > KILN_ZEROS_MAX || info->n_extras + q->n_zeros > KILN_EXTRAS_MAX)
+    if (q->sh_degree < info->sh_degree || q->n_zeros > KILN_ZEROS_MAX ||
+        info->n_extras + q->n_zeros > KILN_EXTRAS_MAX)
         return kiln_fail(err, KILN_E_BUG, "'%s' does not have the planned shape", q->place.path);
     info->sh_degree = q->sh_degree;
     info->has_rgb |= q->has_rgb;
@@ -58,7 +61,8 @@ static void clear_degrees(kiln_block_reader *s)
 {
     const uint64_t from = kiln_sh_components(s->file_degree);
     const uint64_t to = kiln_sh_components(s->info.sh_degree);
-    if (to > from) memset(s->rows.shN + from * s->rows.n, 0, (to - from) * s->rows.n * sizeof *s->rows.shN);
+    if (to > from)
+        memset(s->rows.shN + from * s->rows.n, 0, (to - from) * s->rows.n * sizeof *s->rows.shN);
 }
 
 static kiln_status fill_state(kiln_block_reader *s, const kiln_block_request *q, kiln_error *err)
@@ -83,7 +87,8 @@ bool kiln_block_reader_is_of(const kiln_block_reader *s, const kiln_block_reques
     return s && strcmp(s->place.path, q->place.path) == 0 && strcmp(s->reader_name, q->reader) == 0;
 }
 
-kiln_status kiln_block_reader_open(const kiln_block_request *q, kiln_block_reader **out, kiln_error *err)
+kiln_status kiln_block_reader_open(const kiln_block_request *q, kiln_block_reader **out,
+                                   kiln_error *err)
 {
     kiln_block_reader *s;
     *out = NULL;
@@ -96,7 +101,8 @@ kiln_status kiln_block_reader_open(const kiln_block_request *q, kiln_block_reade
     return st;
 }
 
-kiln_status kiln_block_reader_of(kiln_worker *w, const kiln_block_request *q, kiln_block_reader **out, kiln_error *err)
+kiln_status kiln_block_reader_of(kiln_worker *w, const kiln_block_request *q,
+                                 kiln_block_reader **out, kiln_error *err)
 {
     *out = kiln_worker_state(w);
     if (kiln_block_reader_is_of(*out, q)) return KILN_OK;
@@ -134,15 +140,19 @@ void kiln_block_stats_of(const kiln_block_reader *s, kiln_block_stats *out)
     out->max_opacity_logit = largest_value(s->rows.opacity_logits, n);
 }
 
-static kiln_status put_block_counters(kiln_worker *w, const kiln_block_reader *s, const kiln_block_request *q,
-                                      const kiln_row_counts *counts, kiln_error *err)
+static kiln_status put_block_counters(kiln_worker *w, const kiln_block_reader *s,
+                                      const kiln_block_request *q, const kiln_row_counts *counts,
+                                      kiln_error *err)
 {
     kiln_status st = KILN_OK;
     json_t *listed = json_array(), *c = NULL;
     for (uint64_t i = 0; i < q->n && listed && json_array_size(listed) < DROPPED_ROWS_LISTED; i++)
-        if (s->clean.reason[i] && json_array_append_new(listed, json_integer((json_int_t)(q->row + i))) != 0) break;
-    c = json_pack("{s:I, s:I, s:o*, s:o*, s:O*}", "rows", (json_int_t)counts->read, "kept", (json_int_t)counts->kept, "dropped",
-                  kiln_dropped_json(counts), "clamped", kiln_clamped_json(counts), "dropped_rows", listed);
+        if (s->clean.reason[i] &&
+            json_array_append_new(listed, json_integer((json_int_t)(q->row + i))) != 0)
+            break;
+    c = json_pack("{s:I, s:I, s:o*, s:o*, s:O*}", "rows", (json_int_t)counts->read, "kept",
+                  (json_int_t)counts->kept, "dropped", kiln_dropped_json(counts), "clamped",
+                  kiln_clamped_json(counts), "dropped_rows", listed);
     if (!c)
         st = kiln_fail(err, KILN_E_NOMEM, "out of memory while counting rows");
     else
@@ -157,13 +167,16 @@ typedef struct {
     void *context;
 } plane_visit;
 
-static kiln_status visit_f32(const plane_visit *v, const char *name, const float *data, uint64_t components, uint64_t n,
-                             kiln_error *err)
+static kiln_status visit_f32(const plane_visit *v, const char *name, const float *data,
+                             uint64_t components, uint64_t n, kiln_error *err)
 {
-    return components ? v->each(v->context, name, data, components * n * sizeof *data, sizeof *data, err) : KILN_OK;
+    return components
+               ? v->each(v->context, name, data, components * n * sizeof *data, sizeof *data, err)
+               : KILN_OK;
 }
 
-static kiln_status visit_extras(const plane_visit *v, const kiln_block_reader *s, const kiln_block_request *q, kiln_error *err)
+static kiln_status visit_extras(const plane_visit *v, const kiln_block_reader *s,
+                                const kiln_block_request *q, kiln_error *err)
 {
     for (uint32_t e = 0; e < s->info.n_extras; e++) {
         char name[96];
@@ -175,13 +188,14 @@ static kiln_status visit_extras(const plane_visit *v, const kiln_block_reader *s
     return KILN_OK;
 }
 
-kiln_status kiln_block_planes(const kiln_block_reader *s, const kiln_block_request *q, kiln_block_plane_fn *each, void *context,
-                              kiln_error *err)
+kiln_status kiln_block_planes(const kiln_block_reader *s, const kiln_block_request *q,
+                              kiln_block_plane_fn *each, void *context, kiln_error *err)
 {
     const plane_visit v = {each, context};
     const uint64_t n = s->clean.n;
     KILN_TRY(visit_f32(&v, "means", s->clean.means, 3, n, err));
-    KILN_TRY(each(context, "source_row", s->clean.source_row, n * sizeof *s->clean.source_row, sizeof *s->clean.source_row, err));
+    KILN_TRY(each(context, "source_row", s->clean.source_row, n * sizeof *s->clean.source_row,
+                  sizeof *s->clean.source_row, err));
     if (s->info.kind == KILN_SCENE_SPLATS) {
         KILN_TRY(visit_f32(&v, "log_scales", s->rows.log_scales, 3, n, err));
         KILN_TRY(visit_f32(&v, "quats", s->rows.quats, 4, n, err));
@@ -195,25 +209,33 @@ kiln_status kiln_block_planes(const kiln_block_reader *s, const kiln_block_reque
 }
 
 /* The arrays stay as they are until the next block, so they are lent. */
-static kiln_status lend_plane(void *context, const char *name, const void *data, uint64_t bytes, uint32_t elem, kiln_error *err)
+static kiln_status lend_plane(void *context, const char *name, const void *data, uint64_t bytes,
+                              uint32_t elem, kiln_error *err)
 {
     return kiln_worker_lend(context, name, data, bytes, elem, err);
 }
 
-uint64_t kiln_block_ram(const kiln_reader *reader, const kiln_source_info *info, const uint8_t keep[KILN_EXTRAS_MAX])
+uint64_t kiln_block_ram(const kiln_reader *reader, const kiln_source_info *info,
+                        const uint8_t keep[KILN_EXTRAS_MAX])
 {
     const uint64_t m = kiln_sh_coefficients(info->sh_degree);
-    uint64_t row = sizeof(uint32_t) + (info->kind == KILN_SCENE_SPLATS ? 14 + 3 * m : 6) * sizeof(float);
-    for (uint32_t e = 0; e < info->n_extras; e++) row += keep[e] ? kiln_type_size(info->extras[e].type) : 0;
-    return kiln_rows_ram(info) + kiln_reader_ram(reader, info, KILN_PASS_BLOCK) + kiln_outputs_lent_ram(row * KILN_BLOCK_ROWS);
+    uint64_t row =
+        sizeof(uint32_t) + (info->kind == KILN_SCENE_SPLATS ? 14 + 3 * m : 6) * sizeof(float);
+    for (uint32_t e = 0; e < info->n_extras; e++)
+        row += keep[e] ? kiln_type_size(info->extras[e].type) : 0;
+    return kiln_rows_ram(info) + kiln_reader_ram(reader, info, KILN_PASS_BLOCK) +
+           kiln_outputs_lent_ram(row * KILN_BLOCK_ROWS);
 }
 
 kiln_status kiln_block_read_raw(kiln_block_reader *s, const kiln_block_request *q, kiln_error *err)
 {
     uint64_t next;
-    if (s->reader && (q->n > KILN_BLOCK_ROWS || q->first > s->file_rows || q->n > s->file_rows - q->first))
-        return kiln_fail(err, KILN_E_INPUT, "'%s' has %llu rows, fewer than were planned", q->place.path,
-                         (unsigned long long)s->file_rows); /* the plan may be of another host, and of another file */
+    if (s->reader &&
+        (q->n > KILN_BLOCK_ROWS || q->first > s->file_rows || q->n > s->file_rows - q->first))
+        return kiln_fail(err, KILN_E_INPUT, "'%s' has %llu rows, fewer than were planned",
+                         q->place.path,
+                         /* the plan may be of another host, and of another file */
+                         (unsigned long long)s->file_rows);
     if (s->reader)
         KILN_TRY(s->reader->read(s->source, q->first, q->n, q->offset, &s->rows, &next, err));
     else
@@ -223,17 +245,19 @@ kiln_status kiln_block_read_raw(kiln_block_reader *s, const kiln_block_request *
     return KILN_OK;
 }
 
-void kiln_block_raw(const kiln_block_reader *s, const kiln_source_info **info, const kiln_rows **rows)
+void kiln_block_raw(const kiln_block_reader *s, const kiln_source_info **info,
+                    const kiln_rows **rows)
 {
     *info = &s->info;
     *rows = &s->rows;
 }
 
-kiln_status kiln_block_read(kiln_block_reader *s, const kiln_block_request *q, unsigned threads, kiln_row_counts *counts,
-                            kiln_error *err)
+kiln_status kiln_block_read(kiln_block_reader *s, const kiln_block_request *q, unsigned threads,
+                            kiln_row_counts *counts, kiln_error *err)
 {
     KILN_TRY(kiln_block_read_raw(s, q, err));
-    if (!kiln_similarity_is_identity(&q->move)) kiln_rows_move(&s->rows, &s->info, &q->move, threads);
+    if (!kiln_similarity_is_identity(&q->move))
+        kiln_rows_move(&s->rows, &s->info, &q->move, threads);
     kiln_rows_clean(&s->rows, &s->info, q->origin, q->row, &s->clean, counts);
     return KILN_OK;
 }
@@ -251,7 +275,8 @@ kiln_status kiln_block_unit(kiln_worker *w, const kiln_block_request *q, kiln_er
     return put_block_counters(w, s, q, &counts, err);
 }
 
-static kiln_status put_name(void *context, const char *name, const void *data, uint64_t bytes, uint32_t elem, kiln_error *err)
+static kiln_status put_name(void *context, const char *name, const void *data, uint64_t bytes,
+                            uint32_t elem, kiln_error *err)
 {
     (void)data, (void)bytes, (void)elem;
     return kiln_buffer_put(context, name, strlen(name) + 1, err);

@@ -1,9 +1,10 @@
-/* cube -- the root cube of the scene, fixed at import so that pruning moves no border: exact nearest ranks
- * of each axis over all blocks, in two passes over their means.
+/* cube -- the root cube of the scene, fixed at import so that pruning moves no border: exact
+ * nearest ranks of each axis over all blocks, in two passes over their means.
  *
- * Lanes. Each pass decodes all means, so blocks are shared among lanes, at most one for each thread: a lane has a connection, a
- * runner on the CPU and 6 MiB of counts. Counts are whole numbers, so their sums do not depend on who counted what. The worker's
- * own device has no part in it: counting takes less time than copying the means there. */
+ * Lanes. Each pass decodes all means, so blocks are shared among lanes, at most one for each
+ * thread: a lane has a connection, a runner on the CPU and 6 MiB of counts. Counts are whole
+ * numbers, so their sums do not depend on who counted what. The worker's own device has no part in
+ * it: counting takes less time than copying the means there. */
 #include "base/checked.h"
 #include "base/memory.h"
 #include "base/minmax.h"
@@ -16,7 +17,8 @@
 
 enum { RANKS = 4 }; /* per axis: 0.1 %, 99.9 %, 2 %, 98 % */
 enum { COUNTS = 3 * RANKS * KILN_RANK_BINS };
-enum { PARTS_EACH = 4 }; /* of a lane at least: decoding them takes as long as opening a connection and clearing counts */
+/* of a lane at least: decoding them takes as long as opening a connection and clearing counts */
+enum { PARTS_EACH = 4 };
 
 typedef struct {
     uint64_t rank; /* reduced as bins are found */
@@ -44,10 +46,12 @@ static uint64_t *counts_of(const lane *l, uint32_t axis, uint32_t rank)
     return l->counts + (axis * RANKS + rank) * (size_t)KILN_RANK_BINS;
 }
 
-static kiln_status count_part(const cube_work *c, const lane *l, const kiln_cube_part *part, uint32_t pass, kiln_error *err)
+static kiln_status count_part(const cube_work *c, const lane *l, const kiln_cube_part *part,
+                              uint32_t pass, kiln_error *err)
 {
     if (part->n == 0) return KILN_OK;
-    KILN_TRY(kiln_manifest_get_blob(l->manifest, part->means, l->means, part->n * 3 * sizeof *l->means, err));
+    KILN_TRY(kiln_manifest_get_blob(l->manifest, part->means, l->means,
+                                    part->n * 3 * sizeof *l->means, err));
     for (uint32_t a = 0; a < 3; a++)
         for (uint32_t k = 0; k < (pass == 0 ? 1u : RANKS); k++) {
             kiln_ranks_args args = {.n = part->n,
@@ -66,11 +70,13 @@ static kiln_status count_all(const cube_work *c, uint32_t pass, kiln_error *err)
     kiln_error first_error = {0};
     uint64_t failed = UINT64_MAX;
 #pragma omp parallel for schedule(static, 1) num_threads(c->n_lanes) if (c->n_lanes > 1)
-    for (unsigned i = 0; i < c->n_lanes; i++) memset(c->lanes[i].counts, 0, COUNTS * sizeof *c->lanes[i].counts);
+    for (unsigned i = 0; i < c->n_lanes; i++)
+        memset(c->lanes[i].counts, 0, COUNTS * sizeof *c->lanes[i].counts);
 #pragma omp parallel for schedule(dynamic, 1) num_threads(c->n_lanes) if (c->n_lanes > 1)
     for (uint64_t p = 0; p < c->n_parts; p++) {
         kiln_error e = {0};
-        if (count_part(c, &c->lanes[omp_get_thread_num()], &c->parts[p], pass, &e) == KILN_OK) continue;
+        if (count_part(c, &c->lanes[omp_get_thread_num()], &c->parts[p], pass, &e) == KILN_OK)
+            continue;
 #pragma omp critical(kiln_cube_error)
         if (p < failed) {
             failed = p;
@@ -98,18 +104,20 @@ static kiln_status find_ranks(cube_work *c, kiln_error *err)
     for (uint32_t a = 0; a < 3; a++)
         for (uint32_t k = 0; k < RANKS; k++) {
             rank_search *s = &c->search[a][k];
-            s->value = kiln_rank_value(s->high << 16 | kiln_rank_pick(counts_of(&c->lanes[0], a, k), &s->rank));
+            s->value = kiln_rank_value(s->high << 16 |
+                                       kiln_rank_pick(counts_of(&c->lanes[0], a, k), &s->rank));
         }
     return KILN_OK;
 }
 
-/* ---- lanes ------------------------------------------------------------------------------------------------------- */
+/* ---- lanes ----------------------------------------------------------------------------------- */
 
 /* The first lane has the worker's own connection. */
 static kiln_status open_lane(lane *l, kiln_worker *w, bool first, uint64_t largest, kiln_error *err)
 {
     const kiln_runner_options options = {.device = KILN_RUNNER_CPU, .threads = 1};
-    KILN_TRY(first ? kiln_worker_manifest(w, &l->manifest, err) : kiln_worker_reader(w, &l->manifest, err));
+    KILN_TRY(first ? kiln_worker_manifest(w, &l->manifest, err)
+                   : kiln_worker_reader(w, &l->manifest, err));
     KILN_TRY(kiln_runner_new(&options, &l->runner, err));
     KILN_TRY(KILN_ALLOC_UNSET(&l->means, 3 * largest, "means of a block", err));
     return KILN_ALLOC_UNSET(&l->counts, COUNTS, "ranks of the means", err);
@@ -117,7 +125,8 @@ static kiln_status open_lane(lane *l, kiln_worker *w, bool first, uint64_t large
 
 static kiln_status open_lanes(cube_work *c, kiln_worker *w, uint64_t largest, kiln_error *err)
 {
-    const unsigned n = (unsigned)kiln_min_u64(kiln_worker_threads(w), kiln_div_up(c->n_parts, PARTS_EACH));
+    const unsigned n =
+        (unsigned)kiln_min_u64(kiln_worker_threads(w), kiln_div_up(c->n_parts, PARTS_EACH));
     KILN_TRY(KILN_ALLOC(&c->lanes, n, "lanes of a count", err));
     for (; c->n_lanes < n; c->n_lanes++) {
         const kiln_status st = open_lane(&c->lanes[c->n_lanes], w, c->n_lanes == 0, largest, err);

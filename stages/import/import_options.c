@@ -18,89 +18,130 @@ kiln_import_options kiln_import_given;
 
 static const kiln_opt options[] = {
     KILN_OPTION_PATH("cameras", &kiln_import_given.cameras, "FILE",
-                     "cameras from here: cameras.json, transforms.json, a COLMAP folder, nerfstudio's camera_path.json or a list "
+                     "cameras from here: cameras.json, transforms.json, a COLMAP folder, "
+                     "nerfstudio's camera_path.json or a list "
                      "of camera objects",
-                     .brief = "cameras from this file or COLMAP folder", .group = "Cameras and photos", .flags = KILN_KEYED),
+                     .brief = "cameras from this file or COLMAP folder",
+                     .group = "Cameras and photos", .flags = KILN_KEYED),
     KILN_OPTION_BOOL("dataparser", &kiln_import_given.dataparser,
-                     "move the cameras as nerfstudio's training moved them, if dataparser_transforms.json is beside the "
+                     "move the cameras as nerfstudio's training moved them, if "
+                     "dataparser_transforms.json is beside the "
                      "Gaussians or in the scene's folder",
-                     .def = "yes", .brief = "move cameras as nerfstudio's training moved them", .flags = KILN_KEYED | KILN_LATER),
+                     .def = "yes", .brief = "move cameras as nerfstudio's training moved them",
+                     .flags = KILN_KEYED | KILN_LATER),
     KILN_OPTION_TEXT("split", &kiln_import_given.split, "RULE",
-                     "which cameras are test views: every:N (every Nth by name), names:FILE (the names in FILE, one on each "
-                     "line), all-train (none) or auto: as the scene's files say, else names beginning test/, else every 8th by "
+                     "which cameras are test views: every:N (every Nth by name), names:FILE (the "
+                     "names in FILE, one on each "
+                     "line), all-train (none) or auto: as the scene's files say, else names "
+                     "beginning test/, else every 8th by "
                      "name",
                      .def = "auto", .brief = "test views: every:N, names:FILE, all-train or auto",
                      .flags = KILN_KEYED | KILN_LATER),
     KILN_OPTION_PATH("photos", &kiln_import_given.photos, "DIR",
-                     "look for photos here first: the image folder, or the folder that holds it", .flags = KILN_KEYED | KILN_LATER),
-    KILN_OPTION_NUMBER("random-points", &kiln_import_given.random_points, "N", "make N random points if the data set has none",
-                       .def = "0", .range = "0..4294967294", .brief = "make N random points if there are no rows", .group = "Rows",
-                       .flags = KILN_KEYED),
-    KILN_OPTION_NUMBER("seed", &kiln_import_given.seed, "S", "seed of --random-points: another seed, other points", .def = "0",
+                     "look for photos here first: the image folder, or the folder that holds it",
+                     .flags = KILN_KEYED | KILN_LATER),
+    KILN_OPTION_NUMBER(
+        "random-points", &kiln_import_given.random_points, "N",
+        "make N random points if the data set has none", .def = "0", .range = "0..4294967294",
+        .brief = "make N random points if there are no rows", .group = "Rows", .flags = KILN_KEYED),
+    KILN_OPTION_NUMBER("seed", &kiln_import_given.seed, "S",
+                       "seed of --random-points: another seed, other points", .def = "0",
                        .flags = KILN_KEYED),
     KILN_OPTION_ENUM("up", &kiln_import_given.up, "AXIS", "auto|x|-x|y|-y|z|-z",
-                     "axis that points up, for the orbit of cameras that a scene without cameras gets; auto: the one its files "
+                     "axis that points up, for the orbit of cameras that a scene without cameras "
+                     "gets; auto: the one its files "
                      "name, else -y",
-                     .def = "auto", .brief = "axis that points up, where no camera says it", .flags = KILN_KEYED | KILN_LATER),
+                     .def = "auto", .brief = "axis that points up, where no camera says it",
+                     .flags = KILN_KEYED | KILN_LATER),
     KILN_OPTION_ENUM("frame", &kiln_import_given.frame, "FRAME", "rub|as-is",
-                     "turn SPZ and glTF to the axes of PLY; rub takes them to have those of their specifications (x right, y up, z "
-                     "back; glTF x left, y up, z forward); as-is takes them to have those of PLY already, as many programs write",
+                     "turn SPZ and glTF to the axes of PLY; rub takes them to have those of their "
+                     "specifications (x right, y up, z "
+                     "back; glTF x left, y up, z forward); as-is takes them to have those of PLY "
+                     "already, as many programs write",
                      .def = "rub", .brief = "turn SPZ and glTF to the axes of PLY, or take as-is",
                      .flags = KILN_KEYED | KILN_LATER | KILN_NAMED),
-    KILN_OPTION_NUMBER("lod", &kiln_import_given.lod, "N", "read this level of a streamed SOG scene; 0 is the finest that is there",
-                       .def = "0", .range = "0..63", .brief = "read this level of a streamed SOG scene; 0: finest",
+    KILN_OPTION_NUMBER("lod", &kiln_import_given.lod, "N",
+                       "read this level of a streamed SOG scene; 0 is the finest that is there",
+                       .def = "0", .range = "0..63",
+                       .brief = "read this level of a streamed SOG scene; 0: finest",
                        .flags = KILN_KEYED | KILN_LATER | KILN_NAMED),
     KILN_OPTION_BOOL("static", &kiln_import_given.is_static,
-                     "import Gaussians that move and fade with time (4D) unchanged: those of all moments become one scene",
-                     .brief = "take a 4D scene as it stands, all moments at once", .flags = KILN_KEYED | KILN_LATER),
+                     "import Gaussians that move and fade with time (4D) unchanged: those of all "
+                     "moments become one scene",
+                     .brief = "take a 4D scene as it stands, all moments at once",
+                     .flags = KILN_KEYED | KILN_LATER),
     KILN_OPTION_BOOL("activated", &kiln_import_given.activated,
-                     "take logarithms and logits of a PLY that holds scales as lengths and opacities within 0..1",
-                     .brief = "take scales of a PLY as lengths, opacities as 0 to 1", .flags = KILN_KEYED | KILN_LATER),
+                     "take logarithms and logits of a PLY that holds scales as lengths and "
+                     "opacities within 0..1",
+                     .brief = "take scales of a PLY as lengths, opacities as 0 to 1",
+                     .flags = KILN_KEYED | KILN_LATER),
     KILN_OPTION_ENUM("extra", &kiln_import_given.extra, "WHICH", "keep|none",
-                     "keep columns of a PLY whose meaning is not known, at most 256, for exports; none leaves them out, but not "
+                     "keep columns of a PLY whose meaning is not known, at most 256, for exports; "
+                     "none leaves them out, but not "
                      "normals",
-                     .def = "keep", .brief = "keep columns of unknown meaning, or none of them", .flags = KILN_KEYED | KILN_LATER),
-    KILN_OPTION_NUMBER("max-inflated", &kiln_import_given.max_inflated, "X",
-                       "unpack a file that does not say how large it is inside to at most X times its size", .def = "100",
-                       .range = "1..1000000", .brief = "unpack to at most X times the size of the file"),
+                     .def = "keep", .brief = "keep columns of unknown meaning, or none of them",
+                     .flags = KILN_KEYED | KILN_LATER),
+    KILN_OPTION_NUMBER(
+        "max-inflated", &kiln_import_given.max_inflated, "X",
+        "unpack a file that does not say how large it is inside to at most X times its size",
+        .def = "100", .range = "1..1000000",
+        .brief = "unpack to at most X times the size of the file"),
     KILN_OPTION_LIST("add", &kiln_import_given.add, "FILE",
-                     "also join the rows of this file; moves of this file alone follow its name, each after a ';': "
+                     "also join the rows of this file; moves of this file alone follow its name, "
+                     "each after a ';': "
                      "'FILE;translate=1,0,0;rotate=0,90,0;scale=2'",
-                     .brief = "also join this file's rows; ';scale=2' moves them", .flags = KILN_KEYED | KILN_LATER | KILN_NAMED),
+                     .brief = "also join this file's rows; ';scale=2' moves them",
+                     .flags = KILN_KEYED | KILN_LATER | KILN_NAMED),
     KILN_OPTION_BOOL("parts", &kiln_import_given.parts,
-                     "SCENE is a folder of splat files that form one scene: join all of them in the order of their names",
-                     .brief = "SCENE is a folder of files that form one scene", .flags = KILN_KEYED | KILN_LATER),
-    KILN_OPTION_NUMBER("translate", &kiln_import_given.move.translate, "X,Y,Z",
-                       "move everything that is read, cameras too: this is added after --scale and --rotate", .def = "0,0,0",
-                       .range = KILN_MOVE_PLACES, .brief = "move all that is read, cameras too", .group = "Moves",
-                       .flags = KILN_KEYED | KILN_LATER | KILN_NAMED),
-    KILN_OPTION_NUMBER("rotate", &kiln_import_given.move.rotate, "X,Y,Z",
-                       "turn everything that is read, cameras too: degrees about the x axis, then y, then z", .def = "0,0,0",
-                       .brief = "turn all that is read, in degrees about x, y, z", .flags = KILN_KEYED | KILN_LATER | KILN_NAMED),
-    KILN_OPTION_NUMBER("scale", &kiln_import_given.move.scale, "S", "make everything that is read S times as large, cameras too",
-                       .def = "1", .range = KILN_MOVE_SCALES, .brief = "make all that is read S times as large",
+                     "SCENE is a folder of splat files that form one scene: join all of them in "
+                     "the order of their names",
+                     .brief = "SCENE is a folder of files that form one scene",
+                     .flags = KILN_KEYED | KILN_LATER),
+    KILN_OPTION_NUMBER(
+        "translate", &kiln_import_given.move.translate, "X,Y,Z",
+        "move everything that is read, cameras too: this is added after --scale and --rotate",
+        .def = "0,0,0", .range = KILN_MOVE_PLACES, .brief = "move all that is read, cameras too",
+        .group = "Moves", .flags = KILN_KEYED | KILN_LATER | KILN_NAMED),
+    KILN_OPTION_NUMBER(
+        "rotate", &kiln_import_given.move.rotate, "X,Y,Z",
+        "turn everything that is read, cameras too: degrees about the x axis, then y, then z",
+        .def = "0,0,0", .brief = "turn all that is read, in degrees about x, y, z",
+        .flags = KILN_KEYED | KILN_LATER | KILN_NAMED),
+    KILN_OPTION_NUMBER("scale", &kiln_import_given.move.scale, "S",
+                       "make everything that is read S times as large, cameras too", .def = "1",
+                       .range = KILN_MOVE_SCALES, .brief = "make all that is read S times as large",
                        .flags = KILN_KEYED | KILN_LATER | KILN_NAMED),
     KILN_OPTION_NUMBER("undistort-blank", &kiln_import_given.undistort_blank, "B",
-                       "pinhole that replaces a camera with lens distortion; 0: no blank pixels in the undistorted photo; 1: the "
+                       "pinhole that replaces a camera with lens distortion; 0: no blank pixels in "
+                       "the undistorted photo; 1: the "
                        "whole photo is visible (COLMAP's blank_pixels)",
-                       .def = "0", .range = "0..1", .brief = "how much blank an undistorted photo may have, 0 to 1",
+                       .def = "0", .range = "0..1",
+                       .brief = "how much blank an undistorted photo may have, 0 to 1",
                        .group = "Lens distortion", .flags = KILN_KEYED | KILN_LATER),
     KILN_OPTION_BOOL("ignore-distortion", &kiln_import_given.ignore_distortion,
-                     "treat cameras with lens distortion as pinholes with their own focal lengths, and compare their photos as "
+                     "treat cameras with lens distortion as pinholes with their own focal lengths, "
+                     "and compare their photos as "
                      "they are",
-                     .brief = "take cameras with lens distortion as pinholes", .flags = KILN_KEYED | KILN_LATER),
+                     .brief = "take cameras with lens distortion as pinholes",
+                     .flags = KILN_KEYED | KILN_LATER),
     KILN_OPTION_PATH("write-undistorted", &kiln_import_given.write_undistorted, "DIR",
-                     "write undistorted photos (PNG) and a COLMAP model of their pinholes into this new folder, import nothing",
+                     "write undistorted photos (PNG) and a COLMAP model of their pinholes into "
+                     "this new folder, import nothing",
                      .brief = "write undistorted photos, import nothing", .flags = KILN_ONCE),
-    KILN_OPTION_ENUM("undistort-filter", &kiln_import_given.undistort_filter, "FILTER", KILN_UNDISTORT_FILTERS,
-                     "interpolation for --write-undistorted: bilinear, as in COLMAP's image_undistorter, or lanczos, which is "
+    KILN_OPTION_ENUM("undistort-filter", &kiln_import_given.undistort_filter, "FILTER",
+                     KILN_UNDISTORT_FILTERS,
+                     "interpolation for --write-undistorted: bilinear, as in COLMAP's "
+                     "image_undistorter, or lanczos, which is "
                      "sharper",
                      .def = "bilinear", .brief = "its interpolation"),
-    KILN_OPTION_BOOL("list", &kiln_import_given.list, "print what was found and what would be used; import nothing", .letter = 'l',
-                     .brief = "print what is found and used; import nothing", .group = "This run", .flags = KILN_ONCE),
-    KILN_OPTION_BOOL("list-formats", &kiln_import_given.list_formats, "name the formats that are read, and end",
-                     .flags = KILN_ALONE),
-    KILN_OPTION_BOOL("rehash", &kiln_import_given.rehash, "hash every source file again, also if its size and time are unchanged",
+    KILN_OPTION_BOOL("list", &kiln_import_given.list,
+                     "print what was found and what would be used; import nothing", .letter = 'l',
+                     .brief = "print what is found and used; import nothing", .group = "This run",
+                     .flags = KILN_ONCE),
+    KILN_OPTION_BOOL("list-formats", &kiln_import_given.list_formats,
+                     "name the formats that are read, and end", .flags = KILN_ALONE),
+    KILN_OPTION_BOOL("rehash", &kiln_import_given.rehash,
+                     "hash every source file again, also if its size and time are unchanged",
                      .brief = "hash every source file again"),
     KILN_OPTION_END,
 };
@@ -118,28 +159,32 @@ static kiln_status check_addition(const char *item, kiln_error *err)
     return kiln_addition_parse(item, path, &move, err);
 }
 
-static const kiln_opt_check checks[] = {{"split", check_split}, {"add", check_addition}, {NULL, NULL}};
+static const kiln_opt_check checks[] = {
+    {"split", check_split}, {"add", check_addition}, {NULL, NULL}};
 
-const kiln_cli kiln_import_cli = {.program = "kiln-import",
-                                  .summary = "reads a scene into a manifest: Gaussians or points, cameras, photos",
-                                  .positionals = "SCENE MANIFEST",
-                                  .n_positionals = 2,
-                                  .options = options,
-                                  .common = kiln_common_options,
-                                  .checks = checks};
+const kiln_cli kiln_import_cli = {
+    .program = "kiln-import",
+    .summary = "reads a scene into a manifest: Gaussians or points, cameras, photos",
+    .positionals = "SCENE MANIFEST",
+    .n_positionals = 2,
+    .options = options,
+    .common = kiln_common_options,
+    .checks = checks};
 
 /* Of --up, by index. */
 static const char *const ups[] = {NULL, "x", "-x", "y", "-y", "z", "-z"};
 
 const char *kiln_import_given_up(void) { return ups[kiln_import_given.up]; }
 
-/* Relative to the folder of this run; a later one may start elsewhere, so the absolute path is what is stored. */
+/* Relative to the folder of this run; a later one may start elsewhere, so the absolute path is what
+ * is stored. */
 static kiln_status absolute_cameras(kiln_error *err)
 {
     char full[KILN_PATH_MAX];
     if (!kiln_import_given.cameras || !kiln_opt_given(&kiln_import_cli, "cameras")) return KILN_OK;
     if (!realpath(kiln_import_given.cameras, full))
-        return kiln_fail(err, KILN_E_INPUT, "cannot open '%s': %s", kiln_import_given.cameras, strerror(errno));
+        return kiln_fail(err, KILN_E_INPUT, "cannot open '%s': %s", kiln_import_given.cameras,
+                         strerror(errno));
     return kiln_opt_set(&kiln_import_cli, "cameras", full, "--cameras", err);
 }
 
@@ -148,9 +193,11 @@ kiln_status kiln_import_split(kiln_split *split, kiln_error *err)
 {
     char full[KILN_PATH_MAX], text[KILN_PATH_MAX];
     KILN_TRY(kiln_split_parse(kiln_import_given.split, split, err));
-    if (split->kind != KILN_SPLIT_NAMES || !kiln_opt_given(&kiln_import_cli, "split")) return KILN_OK;
+    if (split->kind != KILN_SPLIT_NAMES || !kiln_opt_given(&kiln_import_cli, "split"))
+        return KILN_OK;
     if (!realpath(split->file, full))
-        return kiln_fail(err, KILN_E_INPUT, "cannot open '%s' of --split: %s", split->file, strerror(errno));
+        return kiln_fail(err, KILN_E_INPUT, "cannot open '%s' of --split: %s", split->file,
+                         strerror(errno));
     if (snprintf(text, sizeof text, "names:%s", full) >= (int)sizeof text)
         return kiln_fail(err, KILN_E_INPUT, "the path '%s' of --split is too long", full);
     KILN_TRY(kiln_opt_set(&kiln_import_cli, "split", text, "--split", err));
@@ -162,9 +209,12 @@ static kiln_status absolute_photos(kiln_error *err)
     char full[KILN_PATH_MAX];
     if (!kiln_import_given.photos || !kiln_opt_given(&kiln_import_cli, "photos")) return KILN_OK;
     if (!realpath(kiln_import_given.photos, full))
-        return kiln_fail(err, KILN_E_INPUT, "cannot open '%s': %s", kiln_import_given.photos, strerror(errno));
+        return kiln_fail(err, KILN_E_INPUT, "cannot open '%s': %s", kiln_import_given.photos,
+                         strerror(errno));
     if (!kiln_is_dir(full))
-        return kiln_fail(err, KILN_E_INPUT, "'%s' is not a folder; --photos takes the one that holds the photos", full);
+        return kiln_fail(err, KILN_E_INPUT,
+                         "'%s' is not a folder; --photos takes the one that holds the photos",
+                         full);
     return kiln_opt_set(&kiln_import_cli, "photos", full, "--photos", err);
 }
 
@@ -175,7 +225,8 @@ static kiln_status is_folder(const char *full, kiln_error *err)
     for (size_t i = 0; i < sizeof names / sizeof *names; i++) {
         KILN_TRY(kiln_path_join(inside, sizeof inside, full, names[i], err));
         if (kiln_is_file(inside))
-            return kiln_fail(err, KILN_E_INPUT, "'%s' of --add is a folder; name its %s: '%s'", full, names[i], inside);
+            return kiln_fail(err, KILN_E_INPUT, "'%s' of --add is a folder; name its %s: '%s'",
+                             full, names[i], inside);
     }
     return kiln_fail(err, KILN_E_INPUT, "'%s' of --add is a folder; --add takes a file", full);
 }
@@ -228,7 +279,8 @@ kiln_status kiln_import_stored_added(kiln_error *err)
         st = kiln_addition_parse(item, path, &move, err);
         if (st == KILN_OK && access(path, F_OK) != 0)
             st = kiln_fail(err, KILN_E_INPUT,
-                           "cannot open '%s': %s. The manifest has stored this --add; --add '' forgets that list, --add "
+                           "cannot open '%s': %s. The manifest has stored this --add; --add '' "
+                           "forgets that list, --add "
                            "with other files replaces it",
                            path, strerror(errno));
     }
@@ -239,7 +291,9 @@ kiln_status kiln_import_stored_added(kiln_error *err)
 kiln_status kiln_import_arguments(kiln_split *split, kiln_error *err)
 {
     if (kiln_import_given.list && kiln_import_given.write_undistorted)
-        return kiln_fail(err, KILN_E_USAGE, "--list only prints, but --write-undistorted writes; give only one of them");
+        return kiln_fail(
+            err, KILN_E_USAGE,
+            "--list only prints, but --write-undistorted writes; give only one of them");
     KILN_TRY(absolute_cameras(err));
     KILN_TRY(absolute_photos(err));
     KILN_TRY(absolute_added(err));

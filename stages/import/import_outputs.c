@@ -1,8 +1,9 @@
-/* What import gives to later stages besides its layer: cameras with their photos (read by stages that make tables or images), their
- * views alone (read by prune, which asks what cameras see of Gaussians; with splits and masks only where its rules ask for them, so
- * that a mask makes no other bake stale), the scene row (read by all), its
- * words (read by those that write files) and tracks, the way from COLMAP's points to photos (read by knn, which colours points).
- * Each has a digest of its own, so that a new photo does not make stages stale that never look at one.
+/* What import gives to later stages besides its layer: cameras with their photos (read by stages
+ * that make tables or images), their views alone (read by prune, which asks what cameras see of
+ * Gaussians; with splits and masks only where its rules ask for them, so that a mask makes no other
+ * bake stale), the scene row (read by all), its words (read by those that write files) and tracks,
+ * the way from COLMAP's points to photos (read by knn, which colours points). Each has a digest of
+ * its own, so that a new photo does not make stages stale that never look at one.
  */
 #include "stages/import/import_outputs.h"
 
@@ -60,7 +61,8 @@ static kiln_status key_photos(kiln_manifest *m, kiln_hasher *h, bool photos, kil
     uint32_t n = 0;
     KILN_TRY(kiln_sources_get(m, &files, &n, err));
     for (uint32_t i = 0; i < n; i++) {
-        if (!(photos && strcmp(files[i].role, "photo") == 0) && strcmp(files[i].role, "mask") != 0) continue;
+        if (!(photos && strcmp(files[i].role, "photo") == 0) && strcmp(files[i].role, "mask") != 0)
+            continue;
         kiln_key_text(h, "path", files[i].path);
         kiln_key_hash(h, "content", files[i].hash);
     }
@@ -105,7 +107,8 @@ static kiln_status prune_asks_cameras(kiln_manifest *m, bool *asks, kiln_error *
     uint32_t n = 0;
     *asks = false;
     KILN_TRY(kiln_parameters_get(m, "prune", &stored, &n, err));
-    for (uint32_t i = 0; i < n; i++) *asks = *asks || kiln_prune_option_asks_cameras(stored[i].name, stored[i].value);
+    for (uint32_t i = 0; i < n; i++)
+        *asks = *asks || kiln_prune_option_asks_cameras(stored[i].name, stored[i].value);
     kiln_parameters_free(stored, n);
     return KILN_OK;
 }
@@ -153,5 +156,6 @@ done:
     return st;
 }
 
-const kiln_stage_output kiln_import_outputs[] = {{"cameras", digest_cameras}, {"views", digest_views},   {"scene", digest_scene},
-                                                 {"words", digest_words},     {"tracks", digest_tracks}, {NULL, NULL}};
+const kiln_stage_output kiln_import_outputs[] = {
+    {"cameras", digest_cameras}, {"views", digest_views},   {"scene", digest_scene},
+    {"words", digest_words},     {"tracks", digest_tracks}, {NULL, NULL}};

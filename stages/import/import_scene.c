@@ -16,20 +16,23 @@
 #include <stdlib.h>
 #include <string.h>
 
-/* ---- scene row -------------------------------------------------------------------------------------------------------------- */
+/* ---- scene row ------------------------------------------------------------------------------- */
 
-/* {"dropped": {}, "clamped": {}, "writer": "", "dialect": "", "layout": {...}, ...}: what kiln-info shows and what export
- * needs to be lossless. */
+/* {"dropped": {}, "clamped": {}, "writer": "", "dialect": "", "layout": {...}, ...}: what kiln-info
+ * shows and what export needs to be lossless. */
 static json_t *make_notes(const kiln_import_result *i, json_t *layout, json_t *cfg)
 {
     const kiln_source_info *info = &i->scan.info;
-    json_t *n = json_pack("{s:o*, s:o*, s:o, s:s*, s:s, s:b, s:b, s:b, s:b}", "dropped", kiln_dropped_json(&i->counts), "clamped",
-                          kiln_clamped_json(&i->counts), "writer", kiln_json_string(info->writer), "axes",
-                          info->axes[0] ? info->axes : NULL, "dialect", info->dialect == KILN_DIALECT_2DGS ? "2dgs" : "3dgs",
-                          "folded", info->folded, "wide", info->wide, "has_rgb", info->has_rgb, "random", i->random);
+    json_t *n =
+        json_pack("{s:o*, s:o*, s:o, s:s*, s:s, s:b, s:b, s:b, s:b}", "dropped",
+                  kiln_dropped_json(&i->counts), "clamped", kiln_clamped_json(&i->counts), "writer",
+                  kiln_json_string(info->writer), "axes", info->axes[0] ? info->axes : NULL,
+                  "dialect", info->dialect == KILN_DIALECT_2DGS ? "2dgs" : "3dgs", "folded",
+                  info->folded, "wide", info->wide, "has_rgb", info->has_rgb, "random", i->random);
     json_t *files = i->n_parts > 1 ? kiln_join_files(i->parts, i->n_parts, true) : NULL;
     if (n && ((i->n_parts > 1 && json_object_set_new(n, "files", files) != 0) ||
-              (layout && json_object_set(n, "layout", layout) != 0) || (cfg && json_object_set(n, "cfg_args", cfg) != 0))) {
+              (layout && json_object_set(n, "layout", layout) != 0) ||
+              (cfg && json_object_set(n, "cfg_args", cfg) != 0))) {
         json_decref(n);
         n = NULL;
     }
@@ -37,18 +40,24 @@ static json_t *make_notes(const kiln_import_result *i, json_t *layout, json_t *c
 }
 
 /* The only file of rows is. */
-static bool is_moved(const kiln_import_result *i) { return i->n_parts == 1 && !kiln_similarity_is_identity(&i->parts[0].move); }
+static bool is_moved(const kiln_import_result *i)
+{
+    return i->n_parts == 1 && !kiln_similarity_is_identity(&i->parts[0].move);
+}
 
-static kiln_status parse_scene_json(const char *text, const char *what, json_t **out, kiln_error *err)
+static kiln_status parse_scene_json(const char *text, const char *what, json_t **out,
+                                    kiln_error *err)
 {
     *out = NULL;
     return *text ? kiln_json_parse(text, strlen(text), 0, what, out, NULL, err) : KILN_OK;
 }
 
-static kiln_status write_notes(const kiln_import_result *i, char *out, size_t capacity, kiln_error *err)
+static kiln_status write_notes(const kiln_import_result *i, char *out, size_t capacity,
+                               kiln_error *err)
 {
     json_t *layout = NULL, *cfg = NULL;
-    kiln_status st = parse_scene_json(i->scan.info.layout, "the columns of the source", &layout, err);
+    kiln_status st =
+        parse_scene_json(i->scan.info.layout, "the columns of the source", &layout, err);
     if (st == KILN_OK) st = parse_scene_json(i->data.cfg_args, "cfg_args", &cfg, err);
     /* a comment may name the axis that was turned: our own is written instead */
     if (layout && is_moved(i) && json_object_del(layout, "comments") != 0)
@@ -60,27 +69,35 @@ static kiln_status write_notes(const kiln_import_result *i, char *out, size_t ca
     size_t need = kiln_json_put(n, out, capacity - 1, JSON_COMPACT | JSON_SORT_KEYS);
     if (need > capacity - 1 && i->n_parts > 1 &&
         json_object_set_new(n, "files", kiln_join_files(i->parts, i->n_parts, false)) == 0) {
-        kiln_say("the names of so many files cannot be stored with the scene; it keeps the number of rows of each, in their order");
+        kiln_say("the names of so many files cannot be stored with the scene; it keeps the number "
+                 "of rows of each, in their order");
         need = kiln_json_put(n, out, capacity - 1, JSON_COMPACT | JSON_SORT_KEYS);
     }
     if (need > capacity - 1 && json_object_del(n, "layout") == 0) {
-        kiln_warn("the PLY header is too long to be stored; export will write its own column order");
+        kiln_warn(
+            "the PLY header is too long to be stored; export will write its own column order");
         need = kiln_json_put(n, out, capacity - 1, JSON_COMPACT | JSON_SORT_KEYS);
     }
     json_decref(n);
     if (need == 0) return kiln_fail(err, KILN_E_NOMEM, "out of memory while describing the scene");
-    if (need > capacity - 1) return kiln_fail(err, KILN_E_BUG, "the scene's notes need %zu bytes", need);
+    if (need > capacity - 1)
+        return kiln_fail(err, KILN_E_BUG, "the scene's notes need %zu bytes", need);
     out[need] = '\0';
     return KILN_OK;
 }
 
-static bool is_turned(const kiln_move *m) { return m->rotate[0] != 0 || m->rotate[1] != 0 || m->rotate[2] != 0; }
+static bool is_turned(const kiln_move *m)
+{
+    return m->rotate[0] != 0 || m->rotate[1] != 0 || m->rotate[2] != 0;
+}
 
 kiln_axis kiln_import_up(const kiln_import_result *i)
 {
     kiln_axis axis;
     kiln_similarity move;
-    const char *text = i->up ? i->up : i->scan.info.up_axis[0] ? i->scan.info.up_axis : i->data.set.up_axis;
+    const char *text = i->up                     ? i->up
+                       : i->scan.info.up_axis[0] ? i->scan.info.up_axis
+                                                 : i->data.set.up_axis;
     (void)snprintf(axis.text, sizeof axis.text, "%s", text);
     kiln_similarity_of_move(&i->move, &move);
     if (!i->up && is_turned(&i->move)) kiln_turn_axis(&move, axis.text, sizeof axis.text);
@@ -95,7 +112,8 @@ kiln_status kiln_import_scene(const kiln_import_result *i, kiln_scene *s, kiln_e
     s->kind = info->kind;
     if (i->n_parts > 0) {
         snprintf(s->source_path, sizeof s->source_path, "%s", i->parts[0].path);
-        snprintf(s->source_format, sizeof s->source_format, "%s", i->n_parts > 1 ? KILN_JOINED_FORMAT : i->parts[0].reader->name);
+        snprintf(s->source_format, sizeof s->source_format, "%s",
+                 i->n_parts > 1 ? KILN_JOINED_FORMAT : i->parts[0].reader->name);
     }
     if (i->random) snprintf(s->source_format, sizeof s->source_format, "%s", KILN_RANDOM_READER);
     s->rows_read = i->counts.read;
@@ -106,7 +124,8 @@ kiln_status kiln_import_scene(const kiln_import_result *i, kiln_scene *s, kiln_e
     const kiln_axis up = kiln_import_up(i);
     memcpy(s->up_axis, up.text, sizeof s->up_axis);
     memcpy(s->transforms, i->data.set.transforms, sizeof s->transforms);
-    KILN_TRY(kiln_join_transforms(i->parts, i->n_parts, &i->move, s->transforms, sizeof s->transforms, err));
+    KILN_TRY(kiln_join_transforms(i->parts, i->n_parts, &i->move, s->transforms,
+                                  sizeof s->transforms, err));
     memcpy(s->origin, i->scan.origin, sizeof s->origin);
     s->has_root = i->counts.kept > 0;
     memcpy(s->root_centre, i->cube.centre, sizeof s->root_centre);
@@ -116,7 +135,7 @@ kiln_status kiln_import_scene(const kiln_import_result *i, kiln_scene *s, kiln_e
     return write_notes(i, s->notes, sizeof s->notes, err);
 }
 
-/* ---- layer ------------------------------------------------------------------------------------------------------------------- */
+/* ---- layer ----------------------------------------------------------------------------------- */
 
 static const struct {
     const char *name;
@@ -128,13 +147,15 @@ static const struct {
 #undef PLANE
 };
 
-static kiln_status describe_plane(const kiln_source_info *info, const char *name, kiln_plane *p, kiln_error *err)
+static kiln_status describe_plane(const kiln_source_info *info, const char *name, kiln_plane *p,
+                                  kiln_error *err)
 {
     snprintf(p->name, sizeof p->name, "%s", name);
     for (size_t k = 0; k < sizeof planes / sizeof *planes; k++)
         if (strcmp(planes[k].name, name) == 0) {
             p->type = planes[k].type;
-            p->components = planes[k].components ? planes[k].components : kiln_sh_components(info->sh_degree);
+            p->components =
+                planes[k].components ? planes[k].components : kiln_sh_components(info->sh_degree);
             return KILN_OK;
         }
     for (uint32_t e = 0; e < info->n_extras; e++)
@@ -151,7 +172,8 @@ static int planes_by_name(const void *a, const void *b)
     return strcmp(((const kiln_plane *)a)->name, ((const kiln_plane *)b)->name);
 }
 
-static kiln_status take_planes(const kiln_source_info *info, const kiln_unit_result *res, kiln_chunk *c, kiln_error *err)
+static kiln_status take_planes(const kiln_source_info *info, const kiln_unit_result *res,
+                               kiln_chunk *c, kiln_error *err)
 {
     KILN_TRY(KILN_ALLOC(&c->planes, res->n, "planes", err));
     for (uint32_t k = 0; k < res->n; k++) {
@@ -164,42 +186,50 @@ static kiln_status take_planes(const kiln_source_info *info, const kiln_unit_res
                              (unsigned long long)p->data.raw_bytes, (unsigned long long)c->count);
     }
     qsort(c->planes, c->n_planes, sizeof *c->planes, planes_by_name);
-    return kiln_chunk_plane(c, "means") ? KILN_OK : kiln_fail(err, KILN_E_IO, "it has no plane 'means'");
+    return kiln_chunk_plane(c, "means") ? KILN_OK
+                                        : kiln_fail(err, KILN_E_IO, "it has no plane 'means'");
 }
 
-/* A block without rows has no largest scale, so those two may be infinite; and no number at all is NaN. */
+/* A block without rows has no largest scale, so those two may be infinite; and no number at all is
+ * NaN. */
 static bool are_stats(const kiln_block_stats *s)
 {
-    bool sound = s->n <= KILN_BLOCK_ROWS && !isnan(s->max_log_scale) && !isnan(s->max_opacity_logit);
+    bool sound =
+        s->n <= KILN_BLOCK_ROWS && !isnan(s->max_log_scale) && !isnan(s->max_opacity_logit);
     for (int a = 0; a < 3; a++) sound = sound && isfinite(s->box_min[a]) && isfinite(s->box_max[a]);
     return sound;
 }
 
-static kiln_status take_block_bounds(kiln_run *r, const kiln_unit *u, uint64_t number, kiln_chunk *c, kiln_error *err)
+static kiln_status take_block_bounds(kiln_run *r, const kiln_unit *u, uint64_t number,
+                                     kiln_chunk *c, kiln_error *err)
 {
     kiln_block_stats stats;
     KILN_TRY(kiln_unit_struct(r, u, "stats", &stats, sizeof stats, err));
-    if (!are_stats(&stats)) return kiln_unit_refuse(r, u, kiln_fail(err, KILN_E_IO, "its statistics belong to no block"), err);
+    if (!are_stats(&stats))
+        return kiln_unit_refuse(
+            r, u, kiln_fail(err, KILN_E_IO, "its statistics belong to no block"), err);
     snprintf(c->name, sizeof c->name, "%08llu", (unsigned long long)number);
     c->count = stats.n;
     memcpy(c->box_min, stats.box_min, sizeof c->box_min);
     memcpy(c->box_max, stats.box_max, sizeof c->box_max);
-    memcpy(c->reach_min, stats.box_min, sizeof c->reach_min); /* blocks are never culled: chunks have their reach */
+    /* blocks are never culled: chunks have their reach */
+    memcpy(c->reach_min, stats.box_min, sizeof c->reach_min);
     memcpy(c->reach_max, stats.box_max, sizeof c->reach_max);
     c->max_log_scale = stats.max_log_scale;
     c->max_opacity_logit = stats.max_opacity_logit;
     return KILN_OK;
 }
 
-static kiln_status take_block(const kiln_import_result *i, kiln_run *r, const kiln_unit *u, uint64_t number, kiln_chunk *c,
-                              kiln_error *err)
+static kiln_status take_block(const kiln_import_result *i, kiln_run *r, const kiln_unit *u,
+                              uint64_t number, kiln_chunk *c, kiln_error *err)
 {
     KILN_TRY(take_block_bounds(r, u, number, c, err));
     return kiln_unit_refuse(r, u, take_planes(&i->scan.info, &u->result, c, err), err);
 }
 
 /* names: of the planes, each ended by NUL. */
-static kiln_status describe_planes(const kiln_source_info *info, const char *names, uint64_t bytes, kiln_chunk *c, kiln_error *err)
+static kiln_status describe_planes(const kiln_source_info *info, const char *names, uint64_t bytes,
+                                   kiln_chunk *c, kiln_error *err)
 {
     uint64_t n = 0;
     for (uint64_t i = 0; i < bytes; i++) n += names[i] == '\0';
@@ -213,8 +243,8 @@ static kiln_status describe_planes(const kiln_source_info *info, const char *nam
     return KILN_OK;
 }
 
-static kiln_status take_measured(const kiln_import_result *i, kiln_run *r, const kiln_unit *u, uint64_t number, kiln_chunk *c,
-                                 kiln_error *err)
+static kiln_status take_measured(const kiln_import_result *i, kiln_run *r, const kiln_unit *u,
+                                 uint64_t number, kiln_chunk *c, kiln_error *err)
 {
     void *names;
     uint64_t bytes;
@@ -225,7 +255,8 @@ static kiln_status take_measured(const kiln_import_result *i, kiln_run *r, const
     return st;
 }
 
-kiln_status kiln_import_layer(const kiln_import_result *i, kiln_run *r, const kiln_unit *blocks, kiln_layer **out, kiln_error *err)
+kiln_status kiln_import_layer(const kiln_import_result *i, kiln_run *r, const kiln_unit *blocks,
+                              kiln_layer **out, kiln_error *err)
 {
     kiln_layer *l = NULL;
     *out = NULL;
@@ -237,8 +268,9 @@ kiln_status kiln_import_layer(const kiln_import_result *i, kiln_run *r, const ki
     for (uint64_t b = 0; b < i->scan.n_blocks; b++) {
         if (blocks[b].quarantined) continue;
         kiln_chunk *c = &l->chunks[l->n_chunks++];
-        KILN_TRY(
-            kiln_unit_pass(r, &blocks[b], (blocks[b].volatile_result ? take_measured : take_block)(i, r, &blocks[b], b, c, err)));
+        KILN_TRY(kiln_unit_pass(
+            r, &blocks[b],
+            (blocks[b].volatile_result ? take_measured : take_block)(i, r, &blocks[b], b, c, err)));
         l->count += c->count;
     }
     return kiln_run_refused(r, err);
@@ -247,10 +279,11 @@ kiln_status kiln_import_layer(const kiln_import_result *i, kiln_run *r, const ki
 /* As kiln_block_planes gives them. */
 static kiln_status list_planes(const kiln_scan *scan, kiln_buffer *names, kiln_error *err)
 {
-    static const char splats[] = "means\0source_row\0log_scales\0quats\0opacity_logits\0sh0", sh[] = "shN",
-                      points[] = "means\0source_row\0rgb";
+    static const char splats[] = "means\0source_row\0log_scales\0quats\0opacity_logits\0sh0",
+                      sh[] = "shN", points[] = "means\0source_row\0rgb";
     const bool is_splats = scan->info.kind == KILN_SCENE_SPLATS;
-    KILN_TRY(kiln_buffer_put(names, is_splats ? splats : points, is_splats ? sizeof splats : sizeof points, err));
+    KILN_TRY(kiln_buffer_put(names, is_splats ? splats : points,
+                             is_splats ? sizeof splats : sizeof points, err));
     if (is_splats && scan->info.sh_degree) KILN_TRY(kiln_buffer_put(names, sh, sizeof sh, err));
     for (uint32_t e = 0; e < scan->info.n_extras; e++) {
         if (!scan->keep[e]) continue;
@@ -261,7 +294,8 @@ static kiln_status list_planes(const kiln_scan *scan, kiln_buffer *names, kiln_e
 }
 
 /* A box that says nothing: numbers that a plan can be made with. */
-static kiln_status expect_block(const kiln_import_result *i, const kiln_buffer *names, kiln_chunk *c, kiln_error *err)
+static kiln_status expect_block(const kiln_import_result *i, const kiln_buffer *names,
+                                kiln_chunk *c, kiln_error *err)
 {
     for (int a = 0; a < 3; a++) {
         c->box_min[a] = c->reach_min[a] = -1;
@@ -270,7 +304,8 @@ static kiln_status expect_block(const kiln_import_result *i, const kiln_buffer *
     return describe_planes(&i->scan.info, (const char *)names->data, names->size, c, err);
 }
 
-kiln_status kiln_import_layer_expected(const kiln_import_result *i, kiln_layer **out, kiln_error *err)
+kiln_status kiln_import_layer_expected(const kiln_import_result *i, kiln_layer **out,
+                                       kiln_error *err)
 {
     kiln_status st = KILN_OK;
     kiln_buffer names = {0};
@@ -298,9 +333,10 @@ done:
     return st;
 }
 
-/* ---- report ------------------------------------------------------------------------------------------------------------------ */
+/* ---- report ---------------------------------------------------------------------------------- */
 
-static kiln_status put_report_member(json_t *report, const char *name, json_t *value, kiln_error *err)
+static kiln_status put_report_member(json_t *report, const char *name, json_t *value,
+                                     kiln_error *err)
 {
     if (!value || json_object_set_new(report, name, value) != 0)
         return kiln_fail(err, KILN_E_NOMEM, "out of memory while reporting");
@@ -316,14 +352,15 @@ static void say_counts(const kiln_import_result *i)
 {
     for (int d = 1; d < KILN_N_DROPS; d++)
         if (i->counts.dropped[d])
-            kiln_warn("%llu row%s dropped: %s", (unsigned long long)i->counts.dropped[d], i->counts.dropped[d] == 1 ? "" : "s",
-                      kiln_drop_text((kiln_drop)d));
+            kiln_warn("%llu row%s dropped: %s", (unsigned long long)i->counts.dropped[d],
+                      i->counts.dropped[d] == 1 ? "" : "s", kiln_drop_text((kiln_drop)d));
     for (int c = 0; c < KILN_N_CLAMPS; c++)
         if (i->counts.clamped[c])
-            kiln_say("%llu row%s: %s", (unsigned long long)i->counts.clamped[c], i->counts.clamped[c] == 1 ? "" : "s",
-                     kiln_clamp_text((kiln_clamp)c));
+            kiln_say("%llu row%s: %s", (unsigned long long)i->counts.clamped[c],
+                     i->counts.clamped[c] == 1 ? "" : "s", kiln_clamp_text((kiln_clamp)c));
     if (i->scan.info.dialect == KILN_DIALECT_2DGS)
-        kiln_say("the scene is 2DGS: its surfels are drawn as flat 3D Gaussians, which is similar to the trainer's pictures, but "
+        kiln_say("the scene is 2DGS: its surfels are drawn as flat 3D Gaussians, which is similar "
+                 "to the trainer's pictures, but "
                  "not equal");
     if (i->scan.info.remarks[0]) kiln_say("%s", i->scan.info.remarks);
     if (i->scan.info.notes[0]) kiln_warn("%s", i->scan.info.notes);
@@ -341,7 +378,9 @@ kiln_status kiln_import_report(const kiln_import_result *i, json_t *report, kiln
     static const char *const kinds[] = {"none", "points", "splats"};
     KILN_TRY(put_report_member(report, "kind", json_string(kinds[i->scan.info.kind]), err));
     KILN_TRY(put_report_member(report, "source", kiln_json_string(i->data.rows_path), err));
-    if (i->n_parts > 1) KILN_TRY(put_report_member(report, "files", kiln_join_files(i->parts, i->n_parts, true), err));
+    if (i->n_parts > 1)
+        KILN_TRY(
+            put_report_member(report, "files", kiln_join_files(i->parts, i->n_parts, true), err));
     KILN_TRY(put_count(report, "rows_read", i->counts.read, err));
     KILN_TRY(put_count(report, "rows_dropped", i->counts.read - i->counts.kept, err));
     KILN_TRY(put_report_member(report, "dropped", kiln_dropped_json(&i->counts), err));
@@ -356,7 +395,8 @@ kiln_status kiln_import_report(const kiln_import_result *i, json_t *report, kiln
     KILN_TRY(put_report_member(report, "synthetic_cameras", json_boolean(i->orbit != NULL), err));
     KILN_TRY(put_count(report, "frames_read", i->data.set.frames_read, err));
     KILN_TRY(put_count(report, "frames_dropped", i->data.set.frames_dropped, err));
-    KILN_TRY(put_count(report, "images_read", i->data.set.frames_read, err)); /* COLMAP's word for a frame */
+    /* COLMAP's word for a frame */
+    KILN_TRY(put_count(report, "images_read", i->data.set.frames_read, err));
     KILN_TRY(put_count(report, "images_dropped", i->data.set.frames_dropped, err));
     KILN_TRY(kiln_findings_json(&i->data, report, err));
     const char *activated = kiln_activation_noted(i->scan.info.notes);

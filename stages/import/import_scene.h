@@ -1,4 +1,5 @@
-/* import_scene -- what an import commits besides its blocks: the scene row, the source layer's description, the report.
+/* import_scene -- what an import commits besides its blocks: the scene row, the source layer's
+ * description, the report.
  */
 #ifndef KILN_STAGES_IMPORT_SCENE_H
 #define KILN_STAGES_IMPORT_SCENE_H
@@ -32,22 +33,25 @@ typedef struct {
     const char *up;     /* axis of --up; NULL: as the files say */
 } kiln_import_result;
 
-/* The axis that points up in the scene: of --up, else of the file of rows, else of the camera files, as these are moved; ""
- * unknown. */
+/* The axis that points up in the scene: of --up, else of the file of rows, else of the camera
+ * files, as these are moved; "" unknown. */
 typedef struct {
     char text[64];
 } kiln_axis;
 kiln_axis kiln_import_up(const kiln_import_result *i);
 
-kiln_status kiln_import_scene(const kiln_import_result *i, kiln_scene *out, kiln_error *err) KILN_MUST_CHECK;
-/* Names and types of the planes that the blocks have, in one chunk after the other. Of volatile units they have no data.
- * kiln_layer_free(*out). */
-kiln_status kiln_import_layer(const kiln_import_result *i, kiln_run *r, const kiln_unit *blocks, kiln_layer **out,
+kiln_status kiln_import_scene(const kiln_import_result *i, kiln_scene *out,
                               kiln_error *err) KILN_MUST_CHECK;
+/* Names and types of the planes that the blocks have, in one chunk after the other. Of volatile
+ * units they have no data. kiln_layer_free(*out). */
+kiln_status kiln_import_layer(const kiln_import_result *i, kiln_run *r, const kiln_unit *blocks,
+                              kiln_layer **out, kiln_error *err) KILN_MUST_CHECK;
 /* The same before blocks are read: all rows of the parts (scan), with all planes that they have. */
 kiln_status kiln_import_layer_expected(const kiln_import_result *i, kiln_layer **out,
                                        kiln_error *err) KILN_MUST_CHECK;
-/* rows_read, rows_dropped, dropped {reason: count}, frames_read, ...; also to stderr as sentences. */
-kiln_status kiln_import_report(const kiln_import_result *i, json_t *report, kiln_error *err) KILN_MUST_CHECK;
+/* rows_read, rows_dropped, dropped {reason: count}, frames_read, ...; also to stderr as
+ * sentences. */
+kiln_status kiln_import_report(const kiln_import_result *i, json_t *report,
+                               kiln_error *err) KILN_MUST_CHECK;
 
 #endif

@@ -16,7 +16,7 @@
 #include <string.h>
 #include <sys/resource.h>
 
-/* ---- the worker ------------------------------------------------------------------------------------------------------------- */
+/* ---- the worker ------------------------------------------------------------------------------ */
 
 typedef struct {
     char reader[32];
@@ -35,8 +35,10 @@ static kiln_status scan_unit(kiln_worker *w, const scan_request *q, uint32_t n, 
     KILN_GO(KILN_ALLOC(&scan, n, "scan", err));
     KILN_GO(KILN_ALLOC(&parts, n, "files of rows", err));
     for (uint32_t k = 0; k < n; k++) {
-        parts[k] = (kiln_scan_part){kiln_reader_named(q[k].reader), kiln_place_at(&q[k].place), q[k].move};
-        if (!parts[k].reader) KILN_GO(kiln_fail(err, KILN_E_BUG, "no reader is called '%s'", q[k].reader));
+        parts[k] =
+            (kiln_scan_part){kiln_reader_named(q[k].reader), kiln_place_at(&q[k].place), q[k].move};
+        if (!parts[k].reader)
+            KILN_GO(kiln_fail(err, KILN_E_BUG, "no reader is called '%s'", q[k].reader));
     }
     KILN_GO(kiln_scan_sources(w, parts, n, scan, &offsets, err));
     KILN_GO(kiln_worker_put(w, "scan", scan, n * sizeof *scan, 1, err));
@@ -48,21 +50,25 @@ done:
     return st;
 }
 
-kiln_status kiln_import_unit(kiln_worker *w, const char *name, const void *payload, size_t bytes, kiln_error *err)
+kiln_status kiln_import_unit(kiln_worker *w, const char *name, const void *payload, size_t bytes,
+                             kiln_error *err)
 {
     if (strcmp(name, KILN_HASH_UNIT) == 0) return kiln_sources_unit(w, payload, bytes, err);
-    if (strcmp(name, CUBE_UNIT) == 0) return kiln_cube_unit(w, payload, bytes / sizeof(kiln_cube_part), err);
-    if (bytes == sizeof(kiln_spool_request) && (strcmp(name, KILN_UNPACK_UNIT) == 0 || strcmp(name, KILN_SPOOL_UNIT) == 0))
+    if (strcmp(name, CUBE_UNIT) == 0)
+        return kiln_cube_unit(w, payload, bytes / sizeof(kiln_cube_part), err);
+    if (bytes == sizeof(kiln_spool_request) &&
+        (strcmp(name, KILN_UNPACK_UNIT) == 0 || strcmp(name, KILN_SPOOL_UNIT) == 0))
         return kiln_spool_unit(w, payload, err);
     if (strcmp(name, KILN_SCAN_UNIT) == 0 && bytes % sizeof(scan_request) == 0)
         return scan_unit(w, payload, (uint32_t)(bytes / sizeof(scan_request)), err);
-    _Static_assert(sizeof(kiln_undistorted_request) != sizeof(kiln_block_request), "units of import are told apart by these");
+    _Static_assert(sizeof(kiln_undistorted_request) != sizeof(kiln_block_request),
+                   "units of import are told apart by these");
     if (bytes == sizeof(kiln_undistorted_request)) return kiln_undistorted_unit(w, payload, err);
     if (bytes == sizeof(kiln_block_request)) return kiln_block_unit(w, payload, err);
     return kiln_fail(err, KILN_E_BUG, "import has no unit '%s' of %zu bytes", name, bytes);
 }
 
-/* ---- what rows come from ------------------------------------------------------------------------------------------ */
+/* ---- what rows come from --------------------------------------------------------------------- */
 
 /* A member's path as its file names it: below the folder of that file. */
 static const char *below_folder(const char *file, const char *member)
@@ -71,7 +77,8 @@ static const char *below_folder(const char *file, const char *member)
     return strncmp(file, member, n) == 0 ? member + n : member;
 }
 
-/* All that the rows of a part come from: one file, or it and its members in the order of their paths. */
+/* All that the rows of a part come from: one file, or it and its members in the order of their
+ * paths. */
 static kiln_hash content_hash(const kiln_join_part *p, const kiln_sources *s)
 {
     const kiln_source_file *file = kiln_sources_find(s, p->path);
@@ -86,7 +93,7 @@ static kiln_hash content_hash(const kiln_join_part *p, const kiln_sources *s)
     return kiln_key_end(h);
 }
 
-/* ---- scan -------------------------------------------------------------------------------------------------------- */
+/* ---- scan ------------------------------------------------------------------------------------ */
 
 /* Each part may have two files of scratch, which stay open until its blocks are read. */
 static kiln_status raise_open_files(uint32_t n_parts, kiln_error *err)
@@ -97,25 +104,29 @@ static kiln_status raise_open_files(uint32_t n_parts, kiln_error *err)
     if (getrlimit(RLIMIT_NOFILE, &most) != 0 || most.rlim_cur >= need) return KILN_OK;
     most.rlim_cur = most.rlim_max < need ? most.rlim_max : need;
     if (most.rlim_cur < need)
-        return kiln_fail(err, KILN_E_IO, "%u files of rows may need %llu open files, but %llu are allowed; raise ulimit -n",
-                         n_parts, (unsigned long long)need, (unsigned long long)most.rlim_max);
+        return kiln_fail(
+            err, KILN_E_IO,
+            "%u files of rows may need %llu open files, but %llu are allowed; raise ulimit -n",
+            n_parts, (unsigned long long)need, (unsigned long long)most.rlim_max);
     (void)setrlimit(RLIMIT_NOFILE, &most); /* where it stays as it was, opening tells */
     return KILN_OK;
 }
 
 /* Members are read here and not later, so that here is where they must be as they were hashed. */
-kiln_status kiln_import_prepare(kiln_run *r, const char *manifest, kiln_import_result *i, const kiln_sources *s, kiln_error *err)
+kiln_status kiln_import_prepare(kiln_run *r, const char *manifest, kiln_import_result *i,
+                                const kiln_sources *s, kiln_error *err)
 {
     bool members = false;
     KILN_TRY(raise_open_files(i->n_parts, err));
     for (uint32_t k = 0; k < i->n_parts; k++) {
         kiln_join_part *p = &i->parts[k];
         const kiln_source_file *f = kiln_sources_find(s, p->path);
-        const kiln_source_wanted wanted = {.reader = p->reader,
-                                           .path = p->path,
-                                           .options = &i->data.read,
-                                           .max_inflated = kiln_import_given.max_inflated,
-                                           .file = {.size = f->size, .mtime_ns = f->mtime_ns, .inode = f->inode}};
+        const kiln_source_wanted wanted = {
+            .reader = p->reader,
+            .path = p->path,
+            .options = &i->data.read,
+            .max_inflated = kiln_import_given.max_inflated,
+            .file = {.size = f->size, .mtime_ns = f->mtime_ns, .inode = f->inode}};
         KILN_TRY(kiln_prepare(r, manifest, &wanted, &p->prepared, err));
         members |= p->n_members > 0;
     }
@@ -123,16 +134,18 @@ kiln_status kiln_import_prepare(kiln_run *r, const char *manifest, kiln_import_r
 }
 
 /* A scan that is not stored was made by this program just now. */
-static kiln_status check_scans(const kiln_unit *u, const kiln_scan *scans, uint64_t bytes, const kiln_import_result *i,
-                               kiln_error *err)
+static kiln_status check_scans(const kiln_unit *u, const kiln_scan *scans, uint64_t bytes,
+                               const kiln_import_result *i, kiln_error *err)
 {
     if (bytes != i->n_parts * sizeof *scans)
-        return kiln_fail(err, u->volatile_result ? KILN_E_BUG : KILN_E_IO, "the scan has %llu bytes for %u files",
-                         (unsigned long long)bytes, i->n_parts);
+        return kiln_fail(err, u->volatile_result ? KILN_E_BUG : KILN_E_IO,
+                         "the scan has %llu bytes for %u files", (unsigned long long)bytes,
+                         i->n_parts);
     return u->volatile_result ? KILN_OK : kiln_scan_check(scans, i->n_parts, err);
 }
 
-static kiln_status take_scans(kiln_run *r, kiln_import_result *i, const kiln_unit *u, uint64_t **offsets, kiln_error *err)
+static kiln_status take_scans(kiln_run *r, kiln_import_result *i, const kiln_unit *u,
+                              uint64_t **offsets, kiln_error *err)
 {
     kiln_scan *scans = NULL;
     uint64_t bytes, n_blocks = 0;
@@ -146,7 +159,8 @@ static kiln_status take_scans(kiln_run *r, kiln_import_result *i, const kiln_uni
     if (st == KILN_OK) st = kiln_unit_data(r, u, "offsets", (void **)offsets, &bytes, err);
     if (st == KILN_OK && bytes != n_blocks * sizeof **offsets)
         st = kiln_unit_refuse(r, u,
-                              kiln_fail(err, u->volatile_result ? KILN_E_BUG : KILN_E_IO, "the scan has %llu bytes of offsets",
+                              kiln_fail(err, u->volatile_result ? KILN_E_BUG : KILN_E_IO,
+                                        "the scan has %llu bytes of offsets",
                                         (unsigned long long)bytes),
                               err);
     return st == KILN_OK ? kiln_join(i->parts, i->n_parts, *offsets, &i->scan, err) : st;
@@ -160,8 +174,10 @@ static void key_columns(kiln_hasher *h, const kiln_read_options *o)
     if (o->no_extras) kiln_key_u64(h, "no extras", 1);
 }
 
-/* A scan is of this build's shape, and what it finds depends on the content, on how it is read and on how it is moved. */
-static kiln_hash scan_key(kiln_run *r, const kiln_import_result *i, const kiln_sources *s, const scan_request *q)
+/* A scan is of this build's shape, and what it finds depends on the content, on how it is read and
+ * on how it is moved. */
+static kiln_hash scan_key(kiln_run *r, const kiln_import_result *i, const kiln_sources *s,
+                          const scan_request *q)
 {
     kiln_hasher *h = kiln_run_key_bare(r, "scan");
     kiln_key_u64(h, "bytes", sizeof(kiln_scan));
@@ -180,12 +196,14 @@ static kiln_hash scan_key(kiln_run *r, const kiln_import_result *i, const kiln_s
 static bool has_scratch(const kiln_import_result *i)
 {
     bool has = false;
-    for (uint32_t k = 0; k < i->n_parts; k++) has |= i->parts[k].prepared.place.unpacked[0] || i->parts[k].prepared.place.spool[0];
+    for (uint32_t k = 0; k < i->n_parts; k++)
+        has |= i->parts[k].prepared.place.unpacked[0] || i->parts[k].prepared.place.spool[0];
     return has;
 }
 
 /* In a round it is stored, so that tasks find it; of rows in scratch there is no round. */
-static kiln_status run_scan(kiln_run *r, kiln_import_result *i, const kiln_sources *s, uint64_t **offsets, kiln_error *err)
+static kiln_status run_scan(kiln_run *r, kiln_import_result *i, const kiln_sources *s,
+                            uint64_t **offsets, kiln_error *err)
 {
     kiln_status st = KILN_OK;
     scan_request *q = NULL;
@@ -228,20 +246,25 @@ static void plan_without_rows(kiln_import_result *i)
         i->scan.info.kind = KILN_SCENE_POINTS;
         i->scan.info.n_rows = kiln_import_given.random_points;
         i->scan.info.has_rgb = true;
-        i->scan.n_blocks = (kiln_import_given.random_points + KILN_BLOCK_ROWS - 1) / KILN_BLOCK_ROWS;
+        i->scan.n_blocks =
+            (kiln_import_given.random_points + KILN_BLOCK_ROWS - 1) / KILN_BLOCK_ROWS;
         return;
     }
-    kiln_warn("'%s' holds %u camera%s but neither Gaussians nor points; --random-points N makes N points to start from",
+    kiln_warn("'%s' holds %u camera%s but neither Gaussians nor points; --random-points N makes N "
+              "points to start from",
               i->data.set.root, i->data.set.n_cameras, i->data.set.n_cameras == 1 ? "" : "s");
 }
 
-kiln_status kiln_import_scan(kiln_run *r, kiln_import_result *i, const kiln_sources *s, uint64_t **offsets, kiln_error *err)
+kiln_status kiln_import_scan(kiln_run *r, kiln_import_result *i, const kiln_sources *s,
+                             uint64_t **offsets, kiln_error *err)
 {
     if (i->n_parts) KILN_TRY(run_scan(r, i, s, offsets, err));
     if (i->scan.info.n_rows == 0) {
         if (i->data.set.n_cameras == 0)
-            return kiln_fail(err, KILN_E_INPUT, "'%s' holds neither Gaussians nor points nor cameras; there is nothing to import",
-                             i->data.set.root);
+            return kiln_fail(
+                err, KILN_E_INPUT,
+                "'%s' holds neither Gaussians nor points nor cameras; there is nothing to import",
+                i->data.set.root);
         plan_without_rows(i);
     } else if (kiln_import_given.random_points) {
         kiln_say("--random-points is not needed: '%s' has rows", i->data.rows_path);
@@ -249,9 +272,10 @@ kiln_status kiln_import_scan(kiln_run *r, kiln_import_result *i, const kiln_sour
     return KILN_OK;
 }
 
-/* ---- blocks ------------------------------------------------------------------------------------------------------ */
+/* ---- blocks ---------------------------------------------------------------------------------- */
 
-static void fill_random(const kiln_import_result *i, const double box[6], uint64_t block, kiln_block_request *q)
+static void fill_random(const kiln_import_result *i, const double box[6], uint64_t block,
+                        kiln_block_request *q)
 {
     const uint64_t first = block * KILN_BLOCK_ROWS, left = i->scan.info.n_rows - first;
     memset(q, 0, sizeof *q);
@@ -265,13 +289,16 @@ static void fill_random(const kiln_import_result *i, const double box[6], uint64
     memcpy(q->box, box, sizeof q->box);
 }
 
-static void fill_request(const kiln_join_part *p, const kiln_source_file *file, uint64_t block, kiln_block_request *q)
+static void fill_request(const kiln_join_part *p, const kiln_source_file *file, uint64_t block,
+                         kiln_block_request *q)
 {
-    const uint64_t own = block - p->first_block, first = own * KILN_BLOCK_ROWS, left = p->scan.info.n_rows - first;
+    const uint64_t own = block - p->first_block, first = own * KILN_BLOCK_ROWS,
+                   left = p->scan.info.n_rows - first;
     memset(q, 0, sizeof *q);
     q->place = p->prepared.place;
     snprintf(q->reader, sizeof q->reader, "%s", p->reader->name);
-    q->file = (kiln_file_info){.size = file->size, .mtime_ns = file->mtime_ns, .inode = file->inode};
+    q->file =
+        (kiln_file_info){.size = file->size, .mtime_ns = file->mtime_ns, .inode = file->inode};
     q->block = block;
     q->first = first;
     q->n = left < KILN_BLOCK_ROWS ? left : KILN_BLOCK_ROWS;
@@ -286,7 +313,8 @@ static void fill_request(const kiln_join_part *p, const kiln_source_file *file, 
     memcpy(q->zeros, p->zeros, sizeof q->zeros);
 }
 
-/* What a file alone and not moved does not have is in no key: such a block is the same in a joined scene. */
+/* What a file alone and not moved does not have is in no key: such a block is the same in a joined
+ * scene. */
 static void key_join(kiln_hasher *h, const kiln_join_part *p, const kiln_block_request *q)
 {
     if (q->row != q->first) kiln_key_u64(h, "row", q->row);
@@ -304,7 +332,8 @@ static void key_join(kiln_hasher *h, const kiln_join_part *p, const kiln_block_r
 }
 
 /* part NULL: random points */
-static kiln_hash block_key(kiln_run *r, const kiln_join_part *p, const kiln_block_request *q, kiln_hash content)
+static kiln_hash block_key(kiln_run *r, const kiln_join_part *p, const kiln_block_request *q,
+                           kiln_hash content)
 {
     KILN_KEY_LISTS(kiln_block_request, 5904);
     kiln_hasher *h = kiln_run_key_bare(r, "block");
@@ -325,31 +354,37 @@ static kiln_hash block_key(kiln_run *r, const kiln_join_part *p, const kiln_bloc
     return kiln_key_end(h);
 }
 
-static kiln_status take_counters(kiln_run *r, kiln_import_result *i, const kiln_unit *u, kiln_error *err)
+static kiln_status take_counters(kiln_run *r, kiln_import_result *i, const kiln_unit *u,
+                                 kiln_error *err)
 {
     json_t *c = NULL;
     kiln_row_counts counts;
     KILN_TRY(kiln_unit_counters(r, u, &c, err));
-    kiln_status st = kiln_unit_refuse(
-        r, u, kiln_row_counts_parse(json_object_get(c, "dropped"), json_object_get(c, "clamped"), &counts, err), err);
+    kiln_status st =
+        kiln_unit_refuse(r, u,
+                         kiln_row_counts_parse(json_object_get(c, "dropped"),
+                                               json_object_get(c, "clamped"), &counts, err),
+                         err);
     if (st == KILN_OK) st = kiln_unit_count(r, u, c, "rows", &counts.read, err);
     if (st == KILN_OK) st = kiln_unit_count(r, u, c, "kept", &counts.kept, err);
     if (st == KILN_OK) {
         kiln_row_counts_add(&i->counts, &counts);
-        if (json_array_size(i->dropped_rows) < 100 && json_array_extend(i->dropped_rows, json_object_get(c, "dropped_rows")) != 0)
+        if (json_array_size(i->dropped_rows) < 100 &&
+            json_array_extend(i->dropped_rows, json_object_get(c, "dropped_rows")) != 0)
             st = kiln_fail(err, KILN_E_NOMEM, "out of memory while counting rows");
     }
     json_decref(c);
     return st;
 }
 
-static void fill_units(kiln_run *r, const kiln_import_result *i, const kiln_sources *s, kiln_unit *units,
-                       kiln_block_request *requests)
+static void fill_units(kiln_run *r, const kiln_import_result *i, const kiln_sources *s,
+                       kiln_unit *units, kiln_block_request *requests)
 {
     double box[6] = {0};
     kiln_hash content = {{0}};
     const kiln_join_part *p = NULL;
-    if (i->random) kiln_random_box(i->data.set.cameras, i->data.set.n_cameras, is_blender(&i->data), box);
+    if (i->random)
+        kiln_random_box(i->data.set.cameras, i->data.set.n_cameras, is_blender(&i->data), box);
     for (uint64_t b = 0; b < i->scan.n_blocks; b++) {
         const kiln_join_part *now = i->random ? NULL : kiln_part_of_block(i->parts, i->n_parts, b);
         if (now && now != p) content = content_hash(now, s);
@@ -363,14 +398,14 @@ static void fill_units(kiln_run *r, const kiln_import_result *i, const kiln_sour
         units[b].payload = &requests[b];
         units[b].payload_bytes = sizeof requests[b];
         units[b].cost = requests[b].n;
-        units[b].ram =
-            p ? kiln_block_ram(p->reader, &p->scan.info, p->scan.keep) : kiln_block_ram(NULL, &i->scan.info, i->scan.keep);
+        units[b].ram = p ? kiln_block_ram(p->reader, &p->scan.info, p->scan.keep)
+                         : kiln_block_ram(NULL, &i->scan.info, i->scan.keep);
         units[b].optional = true;
     }
 }
 
-kiln_status kiln_import_blocks(kiln_run *r, kiln_import_result *i, const kiln_sources *s, kiln_unit *units,
-                               kiln_block_request *requests, kiln_error *err)
+kiln_status kiln_import_blocks(kiln_run *r, kiln_import_result *i, const kiln_sources *s,
+                               kiln_unit *units, kiln_block_request *requests, kiln_error *err)
 {
     fill_units(r, i, s, units, requests);
     KILN_TRY(kiln_run_units(r, "importing", units, i->scan.n_blocks, err));
@@ -384,7 +419,8 @@ kiln_status kiln_import_blocks(kiln_run *r, kiln_import_result *i, const kiln_so
     }
     KILN_TRY(kiln_run_refused(r, err));
     if (i->n_missing == i->scan.n_blocks && i->n_missing > 0)
-        return kiln_fail(err, KILN_E_PARTIAL, "no block of '%s' could be imported", i->data.rows_path);
+        return kiln_fail(err, KILN_E_PARTIAL, "no block of '%s' could be imported",
+                         i->data.rows_path);
     return KILN_OK;
 }
 
@@ -393,12 +429,14 @@ uint64_t kiln_import_block_ram(const kiln_import_result *i)
     uint64_t most = 0;
     for (uint32_t k = 0; k < i->n_parts; k++) {
         const kiln_source_info *info = &i->parts[k].scan.info;
-        most = kiln_max_u64(most, kiln_rows_ram(info) + kiln_reader_ram(i->parts[k].reader, info, KILN_PASS_BLOCK));
+        most = kiln_max_u64(most, kiln_rows_ram(info) +
+                                      kiln_reader_ram(i->parts[k].reader, info, KILN_PASS_BLOCK));
     }
     return most;
 }
 
-void kiln_import_requests(const kiln_import_result *i, const kiln_sources *s, kiln_block_request *requests)
+void kiln_import_requests(const kiln_import_result *i, const kiln_sources *s,
+                          kiln_block_request *requests)
 {
     for (uint64_t b = 0; b < i->scan.n_blocks; b++) {
         const kiln_join_part *p = kiln_part_of_block(i->parts, i->n_parts, b);
@@ -406,7 +444,8 @@ void kiln_import_requests(const kiln_import_result *i, const kiln_sources *s, ki
     }
 }
 
-kiln_status kiln_import_measure(kiln_run *r, kiln_import_result *i, kiln_unit *units, kiln_block_request *requests, kiln_error *err)
+kiln_status kiln_import_measure(kiln_run *r, kiln_import_result *i, kiln_unit *units,
+                                kiln_block_request *requests, kiln_error *err)
 {
     const uint64_t ram = kiln_import_block_ram(i) + (1 << 16); /* names, statistics */
     for (uint64_t b = 0; b < i->scan.n_blocks; b++) {
@@ -416,7 +455,8 @@ kiln_status kiln_import_measure(kiln_run *r, kiln_import_result *i, kiln_unit *u
                                .ram = ram,
                                .n_outputs = 2,
                                .volatile_result = true};
-        (void)snprintf(units[b].name, sizeof units[b].name, KILN_BLOCK_UNIT "%llu", (unsigned long long)b);
+        (void)snprintf(units[b].name, sizeof units[b].name, KILN_BLOCK_UNIT "%llu",
+                       (unsigned long long)b);
     }
     KILN_TRY(kiln_run_units(r, "measuring", units, i->scan.n_blocks, err));
     for (uint64_t b = 0; b < i->scan.n_blocks; b++) KILN_TRY(take_counters(r, i, &units[b], err));
@@ -427,12 +467,13 @@ static bool is_cube(const kiln_cube *c)
 {
     bool sound = isfinite(c->half) && c->half > 0;
     for (int a = 0; a < 3; a++)
-        sound = sound && isfinite(c->centre[a]) && isfinite(c->inner_lo[a]) && isfinite(c->inner_hi[a]) &&
-                c->inner_lo[a] <= c->inner_hi[a];
+        sound = sound && isfinite(c->centre[a]) && isfinite(c->inner_lo[a]) &&
+                isfinite(c->inner_hi[a]) && c->inner_lo[a] <= c->inner_hi[a];
     return sound;
 }
 
-kiln_status kiln_import_cube(kiln_run *r, kiln_import_result *i, const kiln_layer *l, kiln_error *err)
+kiln_status kiln_import_cube(kiln_run *r, kiln_import_result *i, const kiln_layer *l,
+                             kiln_error *err)
 {
     kiln_status st = KILN_OK;
     kiln_cube_part *parts = NULL;
@@ -450,7 +491,9 @@ kiln_status kiln_import_cube(kiln_run *r, kiln_import_result *i, const kiln_laye
     u.payload_bytes = l->n_chunks * sizeof *parts;
     KILN_GO(kiln_run_units(r, "measuring", &u, 1, err));
     KILN_GO(kiln_unit_struct(r, &u, "cube", &i->cube, sizeof i->cube, err));
-    if (!is_cube(&i->cube)) KILN_GO(kiln_unit_refuse(r, &u, kiln_fail(err, KILN_E_IO, "its root cube is invalid"), err));
+    if (!is_cube(&i->cube))
+        KILN_GO(
+            kiln_unit_refuse(r, &u, kiln_fail(err, KILN_E_IO, "its root cube is invalid"), err));
 done:
     kiln_units_release(&u, 1);
     free(parts);

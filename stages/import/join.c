@@ -13,11 +13,13 @@ static const kiln_move nothing = {.scale = 1};
 
 static bool move_is_given(const kiln_move *m) { return memcmp(m, &nothing, sizeof nothing) != 0; }
 
-static void fill_part(kiln_join_part *p, const char *path, const kiln_reader *reader, const kiln_path *members, uint32_t n_members,
-                      const kiln_move *own, const kiln_move *all)
+static void fill_part(kiln_join_part *p, const char *path, const kiln_reader *reader,
+                      const kiln_path *members, uint32_t n_members, const kiln_move *own,
+                      const kiln_move *all)
 {
     kiln_similarity first, then;
-    *p = (kiln_join_part){.path = path, .reader = reader, .members = members, .n_members = n_members};
+    *p = (kiln_join_part){
+        .path = path, .reader = reader, .members = members, .n_members = n_members};
     p->own = own->scale == 0 ? nothing : *own;
     p->prepared.unpacked_fd = p->prepared.spool_fd = KILN_PREPARED_NONE;
     kiln_similarity_of_move(&p->own, &first);
@@ -25,7 +27,8 @@ static void fill_part(kiln_join_part *p, const char *path, const kiln_reader *re
     kiln_similarity_compose(&then, &first, &p->move);
 }
 
-kiln_status kiln_parts_make(const kiln_dataset *d, const kiln_move *all, kiln_join_part **out, uint32_t *n, kiln_error *err)
+kiln_status kiln_parts_make(const kiln_dataset *d, const kiln_move *all, kiln_join_part **out,
+                            uint32_t *n, kiln_error *err)
 {
     *n = d->reader ? 1 + d->n_more : 0;
     *out = NULL;
@@ -41,7 +44,8 @@ kiln_status kiln_parts_make(const kiln_dataset *d, const kiln_move *all, kiln_jo
 
 const kiln_join_part *kiln_part_of_block(const kiln_join_part *parts, uint32_t n, uint64_t block)
 {
-    uint32_t lo = 0, hi = n; /* the last part that begins at it or before; of those without blocks the last */
+    /* the last part that begins at it or before; of those without blocks the last */
+    uint32_t lo = 0, hi = n;
     while (hi - lo > 1) {
         const uint32_t middle = lo + (hi - lo) / 2;
         if (parts[middle].first_block <= block)
@@ -52,20 +56,26 @@ const kiln_join_part *kiln_part_of_block(const kiln_join_part *parts, uint32_t n
     return &parts[lo];
 }
 
-/* ---- what the files have in common ------------------------------------------------------------------------------- */
+/* ---- what the files have in common ----------------------------------------------------------- */
 
-static const char *kind_name(kiln_scene_kind kind) { return kind == KILN_SCENE_SPLATS ? "Gaussians" : "points"; }
+static const char *kind_name(kiln_scene_kind kind)
+{
+    return kind == KILN_SCENE_SPLATS ? "Gaussians" : "points";
+}
 
 static kiln_status check_together(const kiln_join_part *a, const kiln_join_part *b, kiln_error *err)
 {
     const kiln_source_info *x = &a->scan.info, *y = &b->scan.info;
     if (x->kind != y->kind)
-        return kiln_fail(err, KILN_E_INPUT, "'%.1500s' holds %s and '%.1500s' holds %s; they cannot be joined", a->path,
-                         kind_name(x->kind), b->path, kind_name(y->kind));
+        return kiln_fail(err, KILN_E_INPUT,
+                         "'%.1500s' holds %s and '%.1500s' holds %s; they cannot be joined",
+                         a->path, kind_name(x->kind), b->path, kind_name(y->kind));
     if (x->antialiased != y->antialiased)
         return kiln_fail(err, KILN_E_INPUT,
-                         "'%.1500s' was trained %s antialiasing and '%.1500s' %s it; one picture cannot be right for both", a->path,
-                         x->antialiased ? "with" : "without", b->path, y->antialiased ? "with" : "without");
+                         "'%.1500s' was trained %s antialiasing and '%.1500s' %s it; one picture "
+                         "cannot be right for both",
+                         a->path, x->antialiased ? "with" : "without", b->path,
+                         y->antialiased ? "with" : "without");
     return KILN_OK;
 }
 
@@ -84,19 +94,23 @@ static void drop_raw(kiln_join_part *p)
 }
 
 /* Adds the columns of a part that are kept to those of all. */
-static kiln_status unite_extras(const kiln_join_part *p, kiln_source_info *all, const kiln_join_part *first, kiln_error *err)
+static kiln_status unite_extras(const kiln_join_part *p, kiln_source_info *all,
+                                const kiln_join_part *first, kiln_error *err)
 {
     for (uint32_t e = 0; e < p->scan.info.n_extras; e++) {
         const kiln_extra *x = &p->scan.info.extras[e], *there = find_extra(all, x->name);
         if (!p->scan.keep[e]) continue;
         if (there && there->type != x->type)
             return kiln_fail(err, KILN_E_INPUT,
-                             "column '%s' of '%.1500s' is of another type than in the files before it, of which '%.1500s' is the "
+                             "column '%s' of '%.1500s' is of another type than in the files before "
+                             "it, of which '%.1500s' is the "
                              "first; they cannot be joined",
                              x->name, p->path, first->path);
         if (there) continue;
         if (all->n_extras == KILN_EXTRAS_MAX)
-            return kiln_fail(err, KILN_E_INPUT, "the joined files have more than %d different extra columns", KILN_EXTRAS_MAX);
+            return kiln_fail(err, KILN_E_INPUT,
+                             "the joined files have more than %d different extra columns",
+                             KILN_EXTRAS_MAX);
         all->extras[all->n_extras++] = *x;
     }
     return KILN_OK;
@@ -109,7 +123,8 @@ static kiln_status add_zeros(kiln_join_part *p, const kiln_source_info *all, kil
     for (uint32_t e = 0; e < all->n_extras; e++) {
         if (find_extra(info, all->extras[e].name)) continue;
         if (p->n_zeros == KILN_ZEROS_MAX || info->n_extras == KILN_EXTRAS_MAX)
-            return kiln_fail(err, KILN_E_INPUT, "'%.1500s' lacks more than %d columns that other files have", p->path,
+            return kiln_fail(err, KILN_E_INPUT,
+                             "'%.1500s' lacks more than %d columns that other files have", p->path,
                              KILN_ZEROS_MAX);
         kiln_zeros *z = &p->zeros[p->n_zeros++];
         memcpy(z->name, all->extras[e].name, sizeof z->name);
@@ -131,13 +146,17 @@ static void unite_info(const kiln_source_info *p, kiln_source_info *all)
     if (p->dialect != all->dialect) all->dialect = KILN_DIALECT_3DGS;
     if (strcmp(p->writer, all->writer) != 0) all->writer[0] = '\0';
     if (!all->up_axis[0]) memcpy(all->up_axis, p->up_axis, sizeof all->up_axis);
-    if (p->notes[0]) snprintf(all->notes + used, sizeof all->notes - used, "%s%s", used ? "; " : "", p->notes);
+    if (p->notes[0])
+        snprintf(all->notes + used, sizeof all->notes - used, "%s%s", used ? "; " : "", p->notes);
     const size_t said = strlen(all->remarks);
-    if (p->remarks[0]) snprintf(all->remarks + said, sizeof all->remarks - said, "%s%s", said ? "; " : "", p->remarks);
+    if (p->remarks[0])
+        snprintf(all->remarks + said, sizeof all->remarks - said, "%s%s", said ? "; " : "",
+                 p->remarks);
 }
 
 /* Rows are counted in 32 bits. */
-static kiln_status count_joined_rows(kiln_join_part *parts, uint32_t n, kiln_scan *out, kiln_error *err)
+static kiln_status count_joined_rows(kiln_join_part *parts, uint32_t n, kiln_scan *out,
+                                     kiln_error *err)
 {
     uint64_t rows = 0, blocks = 0;
     for (uint32_t k = 0; k < n; k++) {
@@ -147,7 +166,8 @@ static kiln_status count_joined_rows(kiln_join_part *parts, uint32_t n, kiln_sca
         blocks += parts[k].scan.n_blocks;
         if (rows > UINT32_MAX - 1)
             return kiln_fail(err, KILN_E_INPUT,
-                             "the joined files have more than 4294967294 rows, up to and with '%s'; ids have 32 bits",
+                             "the joined files have more than 4294967294 rows, up to and with "
+                             "'%s'; ids have 32 bits",
                              parts[k].path);
     }
     out->info.n_rows = rows;
@@ -160,7 +180,8 @@ static void take_offsets(kiln_join_part *parts, uint32_t n, const uint64_t *offs
     for (uint32_t k = 0; k < n; offsets += parts[k++].scan.n_blocks) parts[k].offsets = offsets;
 }
 
-kiln_status kiln_join(kiln_join_part *parts, uint32_t n, const uint64_t *offsets, kiln_scan *out, kiln_error *err)
+kiln_status kiln_join(kiln_join_part *parts, uint32_t n, const uint64_t *offsets, kiln_scan *out,
+                      kiln_error *err)
 {
     take_offsets(parts, n, offsets);
     for (uint32_t k = 0; k < n; k++) {
@@ -192,8 +213,11 @@ void kiln_join_say(const kiln_join_part *parts, uint32_t n)
         char names[KILN_ZEROS_MAX * (sizeof parts->zeros->name + 2) + 1] = "";
         size_t used = 0;
         for (uint32_t z = 0; z < parts[k].n_zeros; z++)
-            used += (size_t)snprintf(names + used, sizeof names - used, "%s%s", z ? ", " : "", parts[k].zeros[z].name);
-        if (used) kiln_say("'%s' lacks columns that other files have; its rows have 0 there: %s", parts[k].path, names);
+            used += (size_t)snprintf(names + used, sizeof names - used, "%s%s", z ? ", " : "",
+                                     parts[k].zeros[z].name);
+        if (used)
+            kiln_say("'%s' lacks columns that other files have; its rows have 0 there: %s",
+                     parts[k].path, names);
     }
 }
 
@@ -208,13 +232,14 @@ void kiln_join_say_moves(const kiln_join_part *parts, uint32_t n, const kiln_mov
     if (text[0]) kiln_say("moved: %s%s", n > 1 ? "all: " : "", text);
 }
 
-/* ---- what is written of it --------------------------------------------------------------------------------------- */
+/* ---- what is written of it ------------------------------------------------------------------- */
 
 /* file < 0: of all. */
 static int put_move(json_t *list, const kiln_move *m, json_int_t file)
 {
-    json_t *o = json_pack("{s:o, s:o, s:o}", "translate", kiln_json_reals(m->translate, 3), "rotate", kiln_json_reals(m->rotate, 3),
-                          "scale", kiln_json_real(m->scale));
+    json_t *o =
+        json_pack("{s:o, s:o, s:o}", "translate", kiln_json_reals(m->translate, 3), "rotate",
+                  kiln_json_reals(m->rotate, 3), "scale", kiln_json_real(m->scale));
     if (o && file >= 0 && json_object_set_new(o, "file", json_integer(file)) != 0) {
         json_decref(o);
         o = NULL;
@@ -222,8 +247,8 @@ static int put_move(json_t *list, const kiln_move *m, json_int_t file)
     return o ? json_array_append_new(list, o) : -1;
 }
 
-kiln_status kiln_join_transforms(const kiln_join_part *parts, uint32_t n, const kiln_move *all, char *text, size_t capacity,
-                                 kiln_error *err)
+kiln_status kiln_join_transforms(const kiln_join_part *parts, uint32_t n, const kiln_move *all,
+                                 char *text, size_t capacity, kiln_error *err)
 {
     json_t *list = NULL;
     int failed = 0;
@@ -231,20 +256,23 @@ kiln_status kiln_join_transforms(const kiln_join_part *parts, uint32_t n, const 
     for (uint32_t k = 0; k < n; k++) any |= move_is_given(&parts[k].own);
     if (!any) return KILN_OK;
     if (*text)
-        KILN_TRY(kiln_json_parse(text, strlen(text), 0, "the transforms of the camera files", &list, NULL, err));
+        KILN_TRY(kiln_json_parse(text, strlen(text), 0, "the transforms of the camera files", &list,
+                                 NULL, err));
     else
         list = json_array();
     for (uint32_t k = 0; k < n; k++)
         if (move_is_given(&parts[k].own)) failed |= put_move(list, &parts[k].own, (json_int_t)k);
     if (move_is_given(all)) failed |= put_move(list, all, -1);
-    const size_t need = failed || !list ? 0 : kiln_json_put(list, text, capacity - 1, JSON_COMPACT | JSON_SORT_KEYS);
+    const size_t need =
+        failed || !list ? 0
+                        : kiln_json_put(list, text, capacity - 1, JSON_COMPACT | JSON_SORT_KEYS);
     json_decref(list);
     if (need == 0) return kiln_fail(err, KILN_E_NOMEM, "out of memory while describing the scene");
     if (need > capacity - 1)
-        return kiln_fail(
-            err, KILN_E_INPUT,
-            "too many files have moves of their own: the scene would need %zu bytes for them, at most %zu are possible", need,
-            capacity - 1);
+        return kiln_fail(err, KILN_E_INPUT,
+                         "too many files have moves of their own: the scene would need %zu bytes "
+                         "for them, at most %zu are possible",
+                         need, capacity - 1);
     text[need] = '\0';
     return KILN_OK;
 }
@@ -255,9 +283,11 @@ json_t *kiln_join_files(const kiln_join_part *parts, uint32_t n, bool details)
     for (uint32_t k = 0; k < n; k++) {
         const kiln_join_part *p = &parts[k];
         const json_int_t rows = (json_int_t)p->scan.info.n_rows;
-        json_t *o = details ? json_pack("{s:o, s:s, s:s*, s:I, s:I, s:i}", "path", kiln_json_string(p->path), "format",
-                                        p->reader->name, "axes", p->scan.info.axes[0] ? p->scan.info.axes : NULL, "first_row",
-                                        (json_int_t)p->first_row, "rows", rows, "sh_degree", (int)p->file_degree)
+        json_t *o = details ? json_pack("{s:o, s:s, s:s*, s:I, s:I, s:i}", "path",
+                                        kiln_json_string(p->path), "format", p->reader->name,
+                                        "axes", p->scan.info.axes[0] ? p->scan.info.axes : NULL,
+                                        "first_row", (json_int_t)p->first_row, "rows", rows,
+                                        "sh_degree", (int)p->file_degree)
                             : json_integer(rows);
         if (json_array_append_new(list, o) != 0) {
             json_decref(list);

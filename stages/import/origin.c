@@ -45,7 +45,8 @@ void kiln_origin_add(kiln_origin *o, const double *means, const unsigned char *s
             if (skip[i]) continue;
             uint64_t key = double_key(v);
             for (uint32_t t = a; t < 6; t += 3)
-                if (o->pass == 0 || key >> (shift + 16) == o->prefix[t]) o->counts[t * BINS + (key >> shift & (BINS - 1))]++;
+                if (o->pass == 0 || key >> (shift + 16) == o->prefix[t])
+                    o->counts[t * BINS + (key >> shift & (BINS - 1))]++;
             if (o->pass == 0) {
                 o->max_abs = fabs(v) > o->max_abs ? fabs(v) : o->max_abs;
                 o->n += a == 0;
@@ -58,9 +59,10 @@ static void settle_key_bits(kiln_origin *o)
 {
     for (uint32_t t = 0; t < 6; t++) {
         uint32_t bin = 0;
-        if (o->pass == 0)
-            o->rank[t] = (t < 3 ? o->n / 100 + (o->n % 100 != 0) : o->n - o->n / 100) - 1; /* ceil(n/100), ceil(99n/100) */
-        while (bin < BINS - 1 && o->rank[t] >= o->counts[t * BINS + bin]) o->rank[t] -= o->counts[t * BINS + bin++];
+        if (o->pass == 0) /* ceil(n/100), ceil(99n/100) */
+            o->rank[t] = (t < 3 ? o->n / 100 + (o->n % 100 != 0) : o->n - o->n / 100) - 1;
+        while (bin < BINS - 1 && o->rank[t] >= o->counts[t * BINS + bin])
+            o->rank[t] -= o->counts[t * BINS + bin++];
         o->prefix[t] = o->prefix[t] << 16 | bin;
     }
     memset(o->counts, 0, 6 * (size_t)BINS * sizeof *o->counts);
@@ -74,8 +76,10 @@ static double diagonal(const kiln_origin *o, bool least)
     uint64_t rest = open ? (1ull << open) - 1 : 0;
     double sum = 0;
     for (uint32_t a = 0; a < 3; a++) {
-        uint64_t lo = open ? o->prefix[a] << open : o->prefix[a], hi = open ? o->prefix[a + 3] << open : o->prefix[a + 3];
-        double d = least ? double_of_key(hi) - double_of_key(lo | rest) : double_of_key(hi | rest) - double_of_key(lo);
+        uint64_t lo = open ? o->prefix[a] << open : o->prefix[a],
+                 hi = open ? o->prefix[a + 3] << open : o->prefix[a + 3];
+        double d = least ? double_of_key(hi) - double_of_key(lo | rest)
+                         : double_of_key(hi | rest) - double_of_key(lo);
         if (!(d > 0)) d = least ? 0 : d == d ? 0 : HUGE_VAL;
         sum += d * d;
     }
@@ -90,6 +94,8 @@ bool kiln_origin_next(kiln_origin *o, double origin[3])
     double least = diagonal(o, true);
     if (least == least && o->max_abs <= 256 * least) return false;
     if (o->pass < 4) return true;
-    for (uint32_t a = 0; a < 3; a++) origin[a] = floor((double_of_key(o->prefix[a]) + double_of_key(o->prefix[a + 3])) / 2 + 0.5);
+    for (uint32_t a = 0; a < 3; a++)
+        origin[a] =
+            floor((double_of_key(o->prefix[a]) + double_of_key(o->prefix[a + 3])) / 2 + 0.5);
     return false;
 }

@@ -1,11 +1,11 @@
 /* origin -- where the coordinates of a float64 source are measured from.
  *
- * If the largest |coordinate| exceeds 256 times the diagonal of the box of the central 98 % (exact nearest ranks of each
- * axis), the origin is that box's centre rounded to a whole unit, else 0.
+ * If the largest |coordinate| exceeds 256 times the diagonal of the box of the central 98 % (exact
+ * nearest ranks of each axis), the origin is that box's centre rounded to a whole unit, else 0.
  *
- * Exact ranks of doubles that arrive in pieces, in 3 MiB: the doubles as ordered 64-bit keys, 16 bits settled per pass over
- * the file, at most four passes. Almost always the first pass, which the scan makes anyway, already shows that the
- * origin is 0: then no other is needed.
+ * Exact ranks of doubles that arrive in pieces, in 3 MiB: the doubles as ordered 64-bit keys, 16
+ * bits settled per pass over the file, at most four passes. Almost always the first pass, which the
+ * scan makes anyway, already shows that the origin is 0: then no other is needed.
  */
 #ifndef KILN_STAGES_IMPORT_ORIGIN_H
 #define KILN_STAGES_IMPORT_ORIGIN_H

@@ -13,7 +13,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-/* ---- what travels to workers ----------------------------------------------------------------------------- */
+/* ---- what travels to workers ----------------------------------------------------------------- */
 
 /* Requests of a file's blocks differ in little else. */
 typedef struct {
@@ -28,7 +28,8 @@ static kiln_status pack_requests(kiln_plain_rows *rows, kiln_error *err)
     const uint64_t n_parts = i->n_parts;
     KILN_TRY(kiln_buffer_put(&rows->packed, &n_parts, sizeof n_parts, err));
     for (uint32_t k = 0; k < i->n_parts; k++)
-        KILN_TRY(kiln_buffer_put(&rows->packed, &rows->requests[i->parts[k].first_block], sizeof *rows->requests, err));
+        KILN_TRY(kiln_buffer_put(&rows->packed, &rows->requests[i->parts[k].first_block],
+                                 sizeof *rows->requests, err));
     for (uint64_t b = 0; b < i->scan.n_blocks; b++) {
         const kiln_block_request *q = &rows->requests[b];
         const uint32_t part = (uint32_t)(kiln_part_of_block(i->parts, i->n_parts, b) - i->parts);
@@ -38,10 +39,11 @@ static kiln_status pack_requests(kiln_plain_rows *rows, kiln_error *err)
     return KILN_OK;
 }
 
-/* ---- parent ---------------------------------------------------------------------------------------------- */
+/* ---- parent ---------------------------------------------------------------------------------- */
 
 /* Files behind the first, as items of kiln-import's --add. */
-static kiln_status list_added(const char *const *files, unsigned n, const char **list, kiln_error *err)
+static kiln_status list_added(const char *const *files, unsigned n, const char **list,
+                              kiln_error *err)
 {
     const kiln_opt row = KILN_OPTION_LIST("add", list, "FILE", "");
     char path[KILN_PATH_MAX], full[KILN_PATH_MAX];
@@ -63,7 +65,10 @@ done:
 
 static char left_out[KILN_PATH_MAX]; /* kiln_plain_rows_leave_out */
 
-void kiln_plain_rows_leave_out(const char *path) { (void)snprintf(left_out, sizeof left_out, "%s", path ? path : ""); }
+void kiln_plain_rows_leave_out(const char *path)
+{
+    (void)snprintf(left_out, sizeof left_out, "%s", path ? path : "");
+}
 
 static kiln_dataset_wishes wishes_given(const char *cameras, const char *add)
 {
@@ -82,7 +87,8 @@ static kiln_dataset_wishes wishes_given(const char *cameras, const char *add)
                                  .rows_alone = !cameras};
 }
 
-kiln_status kiln_plain_rows_find(const char *const *files, unsigned n, const char *cameras, kiln_plain_rows *rows, kiln_error *err)
+kiln_status kiln_plain_rows_find(const char *const *files, unsigned n, const char *cameras,
+                                 kiln_plain_rows *rows, kiln_error *err)
 {
     kiln_import_result *i = &rows->in;
     const char *add;
@@ -92,10 +98,12 @@ kiln_status kiln_plain_rows_find(const char *const *files, unsigned n, const cha
     i->dropped_rows = json_array();
     KILN_TRY(kiln_dataset_find(files[0], &wishes, &i->data, err));
     KILN_TRY(kiln_parts_make(&i->data, &i->move, &i->parts, &i->n_parts, err));
-    return i->n_parts ? KILN_OK : kiln_fail(err, KILN_E_INPUT, "'%s' holds neither Gaussians nor points", files[0]);
+    return i->n_parts
+               ? KILN_OK
+               : kiln_fail(err, KILN_E_INPUT, "'%s' holds neither Gaussians nor points", files[0]);
 }
 
-/* ---- what headers say ------------------------------------------------------------------------------------ */
+/* ---- what headers say ------------------------------------------------------------------------ */
 
 /* As if scanned. False: a header does not say how many rows there are, or cannot be read. */
 static bool look_at_part(kiln_join_part *p, const kiln_read_options *read)
@@ -103,7 +111,9 @@ static bool look_at_part(kiln_join_part *p, const kiln_read_options *read)
     kiln_scan *scan = &p->scan;
     const kiln_reader *reader;
     kiln_error unread;
-    if (kiln_source_look(p->path, read, &reader, &scan->info, &unread) != KILN_OK || !scan->info.n_rows) return false;
+    if (kiln_source_look(p->path, read, &reader, &scan->info, &unread) != KILN_OK ||
+        !scan->info.n_rows)
+        return false;
     memset(scan->keep, 1, sizeof scan->keep);
     scan->n_blocks = kiln_div_up(scan->info.n_rows, KILN_BLOCK_ROWS);
     p->reader = reader;
@@ -111,7 +121,8 @@ static bool look_at_part(kiln_join_part *p, const kiln_read_options *read)
 }
 
 /* i: a copy, with parts of its own. */
-static kiln_status expect_layer(kiln_run *r, kiln_import_result *i, kiln_plain_expected *out, kiln_error *err)
+static kiln_status expect_layer(kiln_run *r, kiln_import_result *i, kiln_plain_expected *out,
+                                kiln_error *err)
 {
     uint64_t *offsets, n_blocks = 0, block = KILN_SCAN_RAM;
     kiln_error unread;
@@ -119,8 +130,9 @@ static kiln_status expect_layer(kiln_run *r, kiln_import_result *i, kiln_plain_e
         kiln_join_part *p = &i->parts[k];
         if (!look_at_part(p, &i->data.read)) return KILN_OK;
         n_blocks += p->scan.n_blocks;
-        block = kiln_max_u64(
-            block, kiln_max_u64(kiln_scan_ram(p->reader, &p->scan.info), kiln_block_ram(p->reader, &p->scan.info, p->scan.keep)));
+        block = kiln_max_u64(block,
+                             kiln_max_u64(kiln_scan_ram(p->reader, &p->scan.info),
+                                          kiln_block_ram(p->reader, &p->scan.info, p->scan.keep)));
     }
     i->scan_ram = block + kiln_list_ram(n_blocks);
     kiln_run_foresee_ram(r, block, n_blocks);
@@ -128,12 +140,14 @@ static kiln_status expect_layer(kiln_run *r, kiln_import_result *i, kiln_plain_e
     const bool joined = kiln_join(i->parts, i->n_parts, offsets, &i->scan, &unread) == KILN_OK;
     free(offsets);
     if (!joined) return KILN_OK; /* the run says why */
-    out->packed_bytes = sizeof(uint64_t) + i->n_parts * sizeof(kiln_block_request) + n_blocks * sizeof(block_record);
+    out->packed_bytes = sizeof(uint64_t) + i->n_parts * sizeof(kiln_block_request) +
+                        n_blocks * sizeof(block_record);
     out->block_ram = kiln_import_block_ram(i);
     return kiln_import_layer_expected(i, &out->layer, err);
 }
 
-kiln_status kiln_plain_rows_expect(kiln_run *r, kiln_plain_rows *rows, kiln_plain_expected *out, kiln_error *err)
+kiln_status kiln_plain_rows_expect(kiln_run *r, kiln_plain_rows *rows, kiln_plain_expected *out,
+                                   kiln_error *err)
 {
     kiln_import_result *i = NULL;
     kiln_status st = KILN_OK;
@@ -151,9 +165,10 @@ done:
     return st;
 }
 
-/* ---- files ----------------------------------------------------------------------------------------------- */
+/* ---- files ----------------------------------------------------------------------------------- */
 
-kiln_status kiln_plain_rows_file(const char *word, unsigned position, char path[KILN_PATH_MAX], kiln_error *err)
+kiln_status kiln_plain_rows_file(const char *word, unsigned position, char path[KILN_PATH_MAX],
+                                 kiln_error *err)
 {
     kiln_move move;
     if (position > 0) return kiln_addition_parse(word, path, &move, err);
@@ -161,7 +176,8 @@ kiln_status kiln_plain_rows_file(const char *word, unsigned position, char path[
     return kiln_fail(err, KILN_E_USAGE, "the path '%.60s...' is too long", word);
 }
 
-kiln_status kiln_plain_rows_sources(const char *path, unsigned position, kiln_plain_source_fn *each, void *context, kiln_error *err)
+kiln_status kiln_plain_rows_sources(const char *path, unsigned position, kiln_plain_source_fn *each,
+                                    void *context, kiln_error *err)
 {
     kiln_dataset *data;
     kiln_sources sources = {0};
@@ -173,14 +189,16 @@ kiln_status kiln_plain_rows_sources(const char *path, unsigned position, kiln_pl
     if (st == KILN_OK) st = kiln_sources_collect(data, &sources, &unread);
     const uint32_t n = st == KILN_OK ? sources.n : 0;
     st = KILN_OK;
-    for (uint32_t i = 0; i < n && st == KILN_OK; i++) st = each(context, sources.files[i].path, err);
+    for (uint32_t i = 0; i < n && st == KILN_OK; i++)
+        st = each(context, sources.files[i].path, err);
     kiln_sources_release(&sources);
     kiln_dataset_release(data);
     free(data);
     return st;
 }
 
-kiln_status kiln_plain_rows_open(kiln_run *r, const char *near, kiln_plain_rows *rows, kiln_error *err)
+kiln_status kiln_plain_rows_open(kiln_run *r, const char *near, kiln_plain_rows *rows,
+                                 kiln_error *err)
 {
     kiln_import_result *i = &rows->in;
     KILN_TRY(kiln_sources_collect(&i->data, &rows->sources, err));
@@ -221,9 +239,10 @@ void kiln_plain_rows_release(kiln_plain_rows *rows)
     json_decref(i->dropped_rows);
 }
 
-/* ---- worker ------------------------------------------------------------------------------------------------- */
+/* ---- worker ---------------------------------------------------------------------------------- */
 
-kiln_status kiln_plain_rows_unit(kiln_worker *w, const char *name, const void *payload, size_t bytes, bool *is_one, kiln_error *err)
+kiln_status kiln_plain_rows_unit(kiln_worker *w, const char *name, const void *payload,
+                                 size_t bytes, bool *is_one, kiln_error *err)
 {
     static const char *const of_import[] = {KILN_UNPACK_UNIT, KILN_SPOOL_UNIT, KILN_SCAN_UNIT};
     *is_one = true;
@@ -273,14 +292,16 @@ static kiln_status choose_block(kiln_plain_reader *p, uint64_t number, kiln_erro
     return kiln_block_reader_open(q, &p->reader, err);
 }
 
-kiln_status kiln_plain_reader_raw(kiln_plain_reader *p, uint64_t number, const kiln_block_reader **block, kiln_error *err)
+kiln_status kiln_plain_reader_raw(kiln_plain_reader *p, uint64_t number,
+                                  const kiln_block_reader **block, kiln_error *err)
 {
     KILN_TRY(choose_block(p, number, err));
     *block = p->reader;
     return kiln_block_read_raw(p->reader, &p->request, err);
 }
 
-kiln_status kiln_plain_reader_clean(kiln_plain_reader *p, uint64_t number, unsigned threads, uint64_t *kept, kiln_error *err)
+kiln_status kiln_plain_reader_clean(kiln_plain_reader *p, uint64_t number, unsigned threads,
+                                    uint64_t *kept, kiln_error *err)
 {
     kiln_row_counts counts = {0};
     KILN_TRY(choose_block(p, number, err));
@@ -289,7 +310,8 @@ kiln_status kiln_plain_reader_clean(kiln_plain_reader *p, uint64_t number, unsig
     return KILN_OK;
 }
 
-kiln_status kiln_plain_reader_planes(const kiln_plain_reader *p, kiln_block_plane_fn *each, void *context, kiln_error *err)
+kiln_status kiln_plain_reader_planes(const kiln_plain_reader *p, kiln_block_plane_fn *each,
+                                     void *context, kiln_error *err)
 {
     return kiln_block_planes(p->reader, &p->request, each, context, err);
 }

@@ -17,12 +17,14 @@ static double unit(uint64_t seed, uint64_t row, uint32_t column)
     return (double)(mix(mix(seed) + row * 8 + column) >> 40) * 0x1p-24;
 }
 
-void kiln_random_points(uint64_t seed, const double box[6], uint64_t first, uint64_t n, kiln_rows *rows)
+void kiln_random_points(uint64_t seed, const double box[6], uint64_t first, uint64_t n,
+                        kiln_rows *rows)
 {
     rows->n = n;
     for (uint32_t c = 0; c < 3; c++)
         for (uint64_t i = 0; i < n; i++) {
-            rows->means[c * n + i] = (double)(float)(box[c] + (box[c + 3] - box[c]) * unit(seed, first + i, c));
+            rows->means[c * n + i] =
+                (double)(float)(box[c] + (box[c + 3] - box[c]) * unit(seed, first + i, c));
             rows->rgb[c * n + i] = (float)unit(seed, first + i, 3 + c);
         }
 }

@@ -1,5 +1,6 @@
-/* scan -- fixed-size float32 rows are validated by their header and the file's size alone: the scan then reads only as
- * far as the first usable row, and on while the values look activated (activation.h). Everything else is read whole. */
+/* scan -- fixed-size float32 rows are validated by their header and the file's size alone: the scan
+ * then reads only as far as the first usable row, and on while the values look activated
+ * (activation.h). Everything else is read whole. */
 #include "stages/import/scan.h"
 
 #include "base/checked.h"
@@ -47,7 +48,8 @@ static void find_lossy(scanner *s)
 {
     const kiln_source_info *info = &s->out->info;
     for (uint32_t e = 0; e < info->n_extras; e++)
-        if (!s->out->keep[e]) s->out->keep[e] = loses_bits(s->rows.extras[e], info->extras[e].type, s->rows.n);
+        if (!s->out->keep[e])
+            s->out->keep[e] = loses_bits(s->rows.extras[e], info->extras[e].type, s->rows.n);
 }
 
 static bool needs_all_rows(const scanner *s)
@@ -58,11 +60,13 @@ static bool needs_all_rows(const scanner *s)
     return all;
 }
 
-static kiln_status read_scan_block(scanner *s, uint64_t block, uint64_t offset, uint64_t *next, kiln_error *err)
+static kiln_status read_scan_block(scanner *s, uint64_t block, uint64_t offset, uint64_t *next,
+                                   kiln_error *err)
 {
     uint64_t first = block * KILN_BLOCK_ROWS, left = s->out->info.n_rows - first;
-    return s->part->reader->read(s->now->source, first, left < KILN_BLOCK_ROWS ? left : KILN_BLOCK_ROWS, offset, &s->rows, next,
-                                 err);
+    return s->part->reader->read(s->now->source, first,
+                                 left < KILN_BLOCK_ROWS ? left : KILN_BLOCK_ROWS, offset, &s->rows,
+                                 next, err);
 }
 
 static void clean_block(scanner *s, uint64_t block, kiln_row_counts *counts)
@@ -85,7 +89,8 @@ static kiln_status first_pass(scanner *s, kiln_error *err)
         KILN_TRY(kiln_buffer_put(s->offsets, &offset, sizeof offset, err));
         if (!all && s->counts.kept && !kiln_activation_is_likely(&s->values)) continue;
         KILN_TRY(read_scan_block(s, b, unknown, &next, err));
-        if (s->out->info.logs_as_read) kiln_activation_add(&s->rows, s->out->info.dialect, &s->values);
+        if (s->out->info.logs_as_read)
+            kiln_activation_add(&s->rows, s->out->info.dialect, &s->values);
         find_lossy(s);
         clean_block(s, b, &s->counts);
     }
@@ -113,8 +118,8 @@ static kiln_status check_usable(const scanner *s, const char *path, kiln_error *
         if (s->counts.dropped[d] > s->counts.dropped[worst]) worst = d;
     if (s->counts.kept || s->out->info.n_rows == 0) return KILN_OK;
     return kiln_fail(err, KILN_E_INPUT, "'%s' has no usable row: %llu of %llu have a %s", path,
-                     (unsigned long long)s->counts.dropped[worst], (unsigned long long)s->counts.read,
-                     kiln_drop_text((kiln_drop)worst));
+                     (unsigned long long)s->counts.dropped[worst],
+                     (unsigned long long)s->counts.read, kiln_drop_text((kiln_drop)worst));
 }
 
 static void decide_extras(kiln_scan *out)
@@ -128,14 +133,18 @@ enum { ORIGIN = 4 << 20 };
 
 uint64_t kiln_scan_ram(const kiln_reader *reader, const kiln_source_info *info)
 {
-    return kiln_rows_ram(info) + kiln_reader_ram(reader, info, KILN_PASS_SCAN) + (info->wide ? ORIGIN : 0);
+    return kiln_rows_ram(info) + kiln_reader_ram(reader, info, KILN_PASS_SCAN) +
+           (info->wide ? ORIGIN : 0);
 }
 
 /* Here and now, so that no scan is in vain. */
-static kiln_status check_ram(const kiln_worker *w, const kiln_reader *reader, const kiln_scan *s, bool moved, kiln_error *err)
+static kiln_status check_ram(const kiln_worker *w, const kiln_reader *reader, const kiln_scan *s,
+                             bool moved, kiln_error *err)
 {
-    const uint64_t scan = kiln_scan_ram(reader, &s->info) + (moved ? ORIGIN : 0), block = kiln_block_ram(reader, &s->info, s->keep);
-    return kiln_worker_need_ram(w, scan, block + kiln_list_ram(s->n_blocks), "a block of rows", err);
+    const uint64_t scan = kiln_scan_ram(reader, &s->info) + (moved ? ORIGIN : 0),
+                   block = kiln_block_ram(reader, &s->info, s->keep);
+    return kiln_worker_need_ram(w, scan, block + kiln_list_ram(s->n_blocks), "a block of rows",
+                                err);
 }
 
 static void stop_part(scanner *s)
@@ -156,7 +165,8 @@ static kiln_status open_part(scanner *s, kiln_error *err)
     return st;
 }
 
-static void choose_part(scanner *s, const kiln_scan_part *parts, scanned *each, kiln_scan *out, uint32_t k)
+static void choose_part(scanner *s, const kiln_scan_part *parts, scanned *each, kiln_scan *out,
+                        uint32_t k)
 {
     s->part = &parts[k];
     s->now = &each[k];
@@ -170,7 +180,8 @@ static kiln_status look_at_header(scanner *s, const kiln_worker *w, kiln_error *
     memset(out, 0, sizeof *out);
     KILN_TRY(s->part->reader->open(&s->part->at, &s->now->source, &out->info, err));
     out->n_blocks = kiln_div_up(out->info.n_rows, KILN_BLOCK_ROWS);
-    for (uint32_t e = 0; e < out->info.n_extras; e++) out->keep[e] = out->info.extras[e].keep == KILN_KEEP_ALWAYS;
+    for (uint32_t e = 0; e < out->info.n_extras; e++)
+        out->keep[e] = out->info.extras[e].keep == KILN_KEEP_ALWAYS;
     s->now->moved = !kiln_similarity_is_identity(&s->part->move);
     s->wide |= out->info.wide || s->now->moved;
     return w ? check_ram(w, s->part->reader, out, s->now->moved, err) : KILN_OK;
@@ -189,8 +200,8 @@ static kiln_status pass_over(scanner *s, bool first, kiln_error *err)
     return check_usable(s, s->part->at.name, err);
 }
 
-kiln_status kiln_scan_sources(const kiln_worker *w, const kiln_scan_part *parts, uint32_t n, kiln_scan *out, kiln_buffer *offsets,
-                              kiln_error *err)
+kiln_status kiln_scan_sources(const kiln_worker *w, const kiln_scan_part *parts, uint32_t n,
+                              kiln_scan *out, kiln_buffer *offsets, kiln_error *err)
 {
     kiln_status st = KILN_OK;
     scanner s = {.offsets = offsets};
@@ -223,8 +234,9 @@ done:
     return st;
 }
 
-kiln_status kiln_scan_source(const kiln_worker *w, const kiln_reader *reader, const kiln_source_at *at, kiln_scan *out,
-                             kiln_buffer *offsets, kiln_error *err)
+kiln_status kiln_scan_source(const kiln_worker *w, const kiln_reader *reader,
+                             const kiln_source_at *at, kiln_scan *out, kiln_buffer *offsets,
+                             kiln_error *err)
 {
     kiln_scan_part part = {.reader = reader, .at = *at};
     kiln_similarity_identity(&part.move);

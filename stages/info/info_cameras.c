@@ -1,4 +1,5 @@
-/* info_cameras -- writes the cameras of a bake as the JSON list that kiln-render --cameras takes. */
+/* info_cameras -- writes the cameras of a bake as the JSON list that kiln-render --cameras
+ * takes. */
 #include "stages/info/info_internal.h"
 
 #include "base/count.h"
@@ -13,7 +14,8 @@
 #include <stdlib.h>
 #include <string.h>
 
-kiln_status kiln_info_write_cameras(kiln_run *r, const char *output, bool overwrite, kiln_error *err)
+kiln_status kiln_info_write_cameras(kiln_run *r, const char *output, bool overwrite,
+                                    kiln_error *err)
 {
     kiln_manifest *m = kiln_run_manifest(r);
     kiln_status st = KILN_OK;
@@ -23,7 +25,8 @@ kiln_status kiln_info_write_cameras(kiln_run *r, const char *output, bool overwr
     kiln_buffer text = {0};
     uint32_t n;
     kiln_product_seen seen;
-    if (strcmp(output, "-") != 0) KILN_TRY(kiln_product_guard_ask(m, overwrite, output, &seen, err));
+    if (strcmp(output, "-") != 0)
+        KILN_TRY(kiln_product_guard_ask(m, overwrite, output, &seen, err));
     KILN_GO(KILN_ALLOC(&scene, 1, "a scene", err));
     KILN_GO(kiln_scene_get(m, scene, err));
     KILN_GO(kiln_transforms_moves(scene->transforms, &move, err));

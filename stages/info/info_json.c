@@ -22,7 +22,8 @@ json_t *kiln_info_count(uint64_t v) { return json_integer((json_int_t)v); }
 json_t *kiln_info_parsed(const char *text)
 {
     json_t *v;
-    if (kiln_json_parse(text, strlen(text), JSON_DECODE_ANY, "a report", &v, NULL, NULL) != KILN_OK) return NULL;
+    if (kiln_json_parse(text, strlen(text), JSON_DECODE_ANY, "a report", &v, NULL, NULL) != KILN_OK)
+        return NULL;
     return v ? v : kiln_json_string(text);
 }
 

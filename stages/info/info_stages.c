@@ -1,4 +1,5 @@
-/* info_stages -- each stage with its state and last run, a plan that stands, units in quarantine. */
+/* info_stages -- each stage with its state and last run, a plan that stands, units in
+ * quarantine. */
 #include "stages/info/info_internal.h"
 
 #include "base/count.h"
@@ -32,7 +33,9 @@ static json_t *counters_json(const char *text)
     enum { LISTED = 256 };
     json_t *v = NULL;
     if (kiln_common_values.json) return kiln_info_parsed(text);
-    if (kiln_json_parse_short(text, strlen(text), LISTED, "the record of a run", &v, NULL) != KILN_OK) return NULL;
+    if (kiln_json_parse_short(text, strlen(text), LISTED, "the record of a run", &v, NULL) !=
+        KILN_OK)
+        return NULL;
     return v ? v : json_null();
 }
 
@@ -43,15 +46,19 @@ static kiln_status add_stage(kiln_manifest *m, const char *name, json_t *list, k
     bool ran;
     KILN_TRY(kiln_stage_get(m, name, &row, err));
     KILN_TRY(kiln_run_row_last(m, name, &ran, &last, err));
-    double seconds = ran ? ((double)last.stop_ns - (double)last.start_ns) * 1e-9 : NAN; /* a stranger's times may be any */
+    /* a stranger's times may be any */
+    double seconds = ran ? ((double)last.stop_ns - (double)last.start_ns) * 1e-9 : NAN;
     json_t *s =
-        json_pack("{s:s, s:s, s:o, s:o, s:o, s:o, s:o}", "name", name, "state", kiln_stage_state_name(row.state), "version",
-                  row.state == KILN_STAGE_MISSING ? json_null() : kiln_info_count(row.version), "finished",
-                  kiln_info_utc(row.finished_ns), "seconds", kiln_json_real(seconds), "device",
-                  ran ? kiln_json_string(last.device) : json_null(), "run", ran ? counters_json(last.counters) : json_null());
+        json_pack("{s:s, s:s, s:o, s:o, s:o, s:o, s:o}", "name", name, "state",
+                  kiln_stage_state_name(row.state), "version",
+                  row.state == KILN_STAGE_MISSING ? json_null() : kiln_info_count(row.version),
+                  "finished", kiln_info_utc(row.finished_ns), "seconds", kiln_json_real(seconds),
+                  "device", ran ? kiln_json_string(last.device) : json_null(), "run",
+                  ran ? counters_json(last.counters) : json_null());
     kiln_run_row_release(&last);
     json_t *options = json_object();
-    if (json_array_append_new(list, s) != 0 || json_object_set_new(s, "stored_options", options) != 0)
+    if (json_array_append_new(list, s) != 0 ||
+        json_object_set_new(s, "stored_options", options) != 0)
         return kiln_fail(err, KILN_E_NOMEM, "out of memory for stage '%s'", name);
     return kiln_stored_options_each(m, kiln_stage_program_find(name), set_option, options, err);
 }
@@ -75,10 +82,11 @@ kiln_status kiln_info_quarantine(kiln_manifest *m, json_t *info, kiln_error *err
         KILN_TRY(kiln_quarantine_get(m, stage_names[i], &rows, &n, err));
         for (uint32_t k = 0; k < n; k++) {
             const kiln_quarantine_row *q = &rows[k];
-            json_t *one =
-                json_pack("{s:o, s:o, s:o, s:o, s:o, s:o}", "stage", kiln_json_string(q->stage), "unit", kiln_json_string(q->name),
-                          "attempts", kiln_info_count(q->attempts), "device", kiln_json_string(q->device), "reason",
-                          kiln_json_string(q->reason), "failed", kiln_info_utc(q->failed_ns));
+            json_t *one = json_pack(
+                "{s:o, s:o, s:o, s:o, s:o, s:o}", "stage", kiln_json_string(q->stage), "unit",
+                kiln_json_string(q->name), "attempts", kiln_info_count(q->attempts), "device",
+                kiln_json_string(q->device), "reason", kiln_json_string(q->reason), "failed",
+                kiln_info_utc(q->failed_ns));
             if (json_array_append_new(list, one) == 0) continue;
             free(rows);
             return kiln_fail(err, KILN_E_NOMEM, "out of memory for the quarantine");
@@ -104,27 +112,30 @@ kiln_status kiln_info_plan(kiln_manifest *m, json_t *info, kiln_error *err)
     for (uint64_t i = 0; i < c.n_due; i++) due += c.due[i].last - c.due[i].first + 1;
     json_t *plan = json_null();
     if (there)
-        plan = json_pack("{s:o, s:o, s:o, s:o, s:o, s:o, s:o}", "stage", kiln_json_string(c.stage), "what",
-                         kiln_json_string(c.what), "units", kiln_info_count(c.n_units), "due", kiln_info_count(due), "tasks",
-                         kiln_info_count(c.tasks), "host", kiln_json_string(c.host), "start", kiln_json_string(c.start));
+        plan = json_pack("{s:o, s:o, s:o, s:o, s:o, s:o, s:o}", "stage", kiln_json_string(c.stage),
+                         "what", kiln_json_string(c.what), "units", kiln_info_count(c.n_units),
+                         "due", kiln_info_count(due), "tasks", kiln_info_count(c.tasks), "host",
+                         kiln_json_string(c.host), "start", kiln_json_string(c.start));
     kiln_claim_release(&c);
     return kiln_info_set(info, "plan", plan, err);
 }
 
-/* ---- for people ---------------------------------------------------------------------------------------------------- */
+/* ---- for people ------------------------------------------------------------------------------ */
 /* A stage that nobody asked for is not missing. */
 static bool is_unasked(const json_t *stage)
 {
     const kiln_stage_info *known = kiln_stage_find(kiln_info_text(stage, "name", ""));
-    return known && known->asked && !strcmp(kiln_info_text(stage, "state", ""), kiln_stage_state_name(KILN_STAGE_MISSING));
+    return known && known->asked &&
+           !strcmp(kiln_info_text(stage, "state", ""), kiln_stage_state_name(KILN_STAGE_MISSING));
 }
 
 static void print_stage(const json_t *s)
 {
     char seconds[32];
-    kiln_print_wrapped("%-8s  %-8s  %9s  %-20s  %s", kiln_info_text(s, "name", "?"), kiln_info_text(s, "state", "?"),
-                       kiln_info_real_text(s, "seconds", 2, seconds), kiln_info_text(s, "finished", "-"),
-                       kiln_info_text(s, "device", "-"));
+    kiln_print_wrapped("%-8s  %-8s  %9s  %-20s  %s", kiln_info_text(s, "name", "?"),
+                       kiln_info_text(s, "state", "?"),
+                       kiln_info_real_text(s, "seconds", 2, seconds),
+                       kiln_info_text(s, "finished", "-"), kiln_info_text(s, "device", "-"));
 }
 
 /* One stage's, as they are typed. */
@@ -137,10 +148,13 @@ static void print_stored_of(const char *stage, json_t *options)
     kiln_status st = KILN_OK;
     json_object_foreach(options, name, value)
     {
-        if (st == KILN_OK) st = kiln_stored_option_put(kiln_stored_option_row(cli, name), json_string_value(value), &line, NULL);
+        if (st == KILN_OK)
+            st = kiln_stored_option_put(kiln_stored_option_row(cli, name), json_string_value(value),
+                                        &line, NULL);
     }
     kiln_print_wrapped("%-8s  %s", stage,
-                       st == KILN_OK ? (const char *)line.data : "out of memory: cannot name them; --json lists them");
+                       st == KILN_OK ? (const char *)line.data
+                                     : "out of memory: cannot name them; --json lists them");
     kiln_buffer_release(&line);
 }
 
@@ -179,10 +193,12 @@ void kiln_info_print_plan(const json_t *info)
     const json_t *p = json_object_get(info, "plan");
     if (!json_is_object(p)) return;
     kiln_print_gap();
-    kiln_print_sentence("planned: %s of kiln-%s (%s) for %s, since %s on host %s; --gather stores the results",
-                        KILN_COUNT(json_integer_value(json_object_get(p, "due")), "unit"), kiln_info_text(p, "stage", "?"),
-                        kiln_info_text(p, "what", "?"), KILN_COUNT(json_integer_value(json_object_get(p, "tasks")), "task"),
-                        kiln_info_text(p, "start", "?"), kiln_info_text(p, "host", "?"));
+    kiln_print_sentence(
+        "planned: %s of kiln-%s (%s) for %s, since %s on host %s; --gather stores the results",
+        KILN_COUNT(json_integer_value(json_object_get(p, "due")), "unit"),
+        kiln_info_text(p, "stage", "?"), kiln_info_text(p, "what", "?"),
+        KILN_COUNT(json_integer_value(json_object_get(p, "tasks")), "task"),
+        kiln_info_text(p, "start", "?"), kiln_info_text(p, "host", "?"));
 }
 
 void kiln_info_print_quarantine(const json_t *info)
@@ -195,8 +211,9 @@ void kiln_info_print_quarantine(const json_t *info)
             kiln_print_gap();
             kiln_print("quarantine");
         }
-        kiln_print_sentence("%s: '%s' failed %s, the last on %s: %s", kiln_info_text(q, "stage", "?"),
-                            kiln_info_text(q, "unit", "?"), KILN_COUNT(json_integer_value(json_object_get(q, "attempts")), "time"),
+        kiln_print_sentence("%s: '%s' failed %s, the last on %s: %s",
+                            kiln_info_text(q, "stage", "?"), kiln_info_text(q, "unit", "?"),
+                            KILN_COUNT(json_integer_value(json_object_get(q, "attempts")), "time"),
                             kiln_info_text(q, "device", "?"), kiln_info_text(q, "reason", "?"));
     }
     kiln_info_print_rest(json_array_size(rows), shown);

@@ -6,7 +6,7 @@
 #include <math.h>
 #include <stdlib.h>
 
-/* ---- counting ------------------------------------------------------------------------------------------------------- */
+/* ---- counting -------------------------------------------------------------------------------- */
 bool kiln_plot_range(const double *values, uint64_t n, double *least, double *most)
 {
     uint64_t found = 0;
@@ -19,7 +19,8 @@ bool kiln_plot_range(const double *values, uint64_t n, double *least, double *mo
     return found > 0;
 }
 
-/* 1, 2 or 5 times a power of ten, the least that is not below v. 0: v is too small, or no number. */
+/* 1, 2 or 5 times a power of ten, the least that is not below v. 0: v is too small, or no
+ * number. */
 static double round_step(double v)
 {
     static const double steps[] = {1, 2, 5, 10};
@@ -29,8 +30,8 @@ static double round_step(double v)
     return 0;
 }
 
-/* Two of the bars are for numbers that lie across the outermost round borders. The parts are divided first: their difference may be
- * too large for a double. */
+/* Two of the bars are for numbers that lie across the outermost round borders. The parts are
+ * divided first: their difference may be too large for a double. */
 static void set_borders(kiln_plot *p, double least, double most)
 {
     const double step = round_step(most / (KILN_PLOT_BARS - 2) - least / (KILN_PLOT_BARS - 2));
@@ -57,7 +58,8 @@ static int bar_of(const kiln_plot *p, double v)
     return bar;
 }
 
-void kiln_plot_add_values(kiln_plot *p, const char *name, double *values, uint64_t n, double least, double most)
+void kiln_plot_add_values(kiln_plot *p, const char *name, double *values, uint64_t n, double least,
+                          double most)
 {
     kiln_plot_series s = {.name = name, .of = n};
     for (uint64_t i = 0; i < n; i++)
@@ -67,12 +69,13 @@ void kiln_plot_add_values(kiln_plot *p, const char *name, double *values, uint64
     qsort(values, s.n, sizeof *values, ascending);
     s.least = values[0];
     s.most = values[s.n - 1];
-    s.median = values[(s.n - 1) / 2]; /* of an even number the lower of the two, as kiln-prune's and kiln-chunk's */
+    /* of an even number the lower of the two, as kiln-prune's and kiln-chunk's */
+    s.median = values[(s.n - 1) / 2];
     for (uint64_t i = 0; i < s.n; i++) s.bars[bar_of(p, values[i])]++;
     p->series[p->n_series++] = s;
 }
 
-/* ---- JSON ----------------------------------------------------------------------------------------------------------- */
+/* ---- JSON ------------------------------------------------------------------------------------ */
 static json_t *plot_counts_json(const uint64_t *counts, int n)
 {
     json_t *list = json_array();
@@ -86,8 +89,9 @@ failed:
 
 static json_t *series_json(const kiln_plot_series *s, int n_bars)
 {
-    return json_pack("{s:o, s:I, s:I, s:o, s:o, s:o, s:o}", "name", kiln_json_string(s->name), "counted", (json_int_t)s->n, "of",
-                     (json_int_t)s->of, "least", kiln_json_real(s->least), "median", kiln_json_real(s->median), "most",
+    return json_pack("{s:o, s:I, s:I, s:o, s:o, s:o, s:o}", "name", kiln_json_string(s->name),
+                     "counted", (json_int_t)s->n, "of", (json_int_t)s->of, "least",
+                     kiln_json_real(s->least), "median", kiln_json_real(s->median), "most",
                      kiln_json_real(s->most), "counts", plot_counts_json(s->bars, n_bars));
 }
 
@@ -99,13 +103,17 @@ json_t *kiln_plot_json(const kiln_plot *p)
             json_decref(series);
             return NULL;
         }
-    return json_pack("{s:s, s:s, s:s, s:o, s:o}", "title", p->title, "unit", p->unit, "what", p->what, "borders",
-                     kiln_json_reals(p->borders, p->n_bars + 1), "series", series);
+    return json_pack("{s:s, s:s, s:s, s:o, s:o}", "title", p->title, "unit", p->unit, "what",
+                     p->what, "borders", kiln_json_reals(p->borders, p->n_bars + 1), "series",
+                     series);
 }
 
 /* JSON has no NAN: null is one. */
 static double real_of(const json_t *v) { return json_is_number(v) ? json_number_value(v) : NAN; }
-static uint64_t count_of(const json_t *v) { return json_integer_value(v) > 0 ? (uint64_t)json_integer_value(v) : 0; }
+static uint64_t count_of(const json_t *v)
+{
+    return json_integer_value(v) > 0 ? (uint64_t)json_integer_value(v) : 0;
+}
 
 static bool series_of_json(const json_t *json, int n_bars, kiln_plot_series *s)
 {
@@ -123,7 +131,8 @@ static bool series_of_json(const json_t *json, int n_bars, kiln_plot_series *s)
 
 bool kiln_plot_of_json(const json_t *json, kiln_plot *out)
 {
-    const json_t *borders = json_object_get(json, "borders"), *series = json_object_get(json, "series");
+    const json_t *borders = json_object_get(json, "borders"),
+                 *series = json_object_get(json, "series");
     const size_t n = json_array_size(borders);
     *out = (kiln_plot){.title = json_string_value(json_object_get(json, "title")),
                        .unit = json_string_value(json_object_get(json, "unit")),
@@ -134,6 +143,7 @@ bool kiln_plot_of_json(const json_t *json, kiln_plot *out)
     out->n_bars = (int)n - 1;
     for (size_t i = 0; i < n; i++) out->borders[i] = real_of(json_array_get(borders, i));
     for (int i = 0; i < out->n_series; i++)
-        if (!series_of_json(json_array_get(series, (size_t)i), out->n_bars, &out->series[i])) return false;
+        if (!series_of_json(json_array_get(series, (size_t)i), out->n_bars, &out->series[i]))
+            return false;
     return true;
 }

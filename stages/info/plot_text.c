@@ -1,4 +1,5 @@
-/* plot_text -- a plot as lines of text: a line a bar, the counts of a series beside its bars, series side by side.
+/* plot_text -- a plot as lines of text: a line a bar, the counts of a series beside its bars,
+ * series side by side.
  *
  *   PSNR (dB)
  *   before: 120 views, median 34.2, from 31.5 to 36.1
@@ -7,8 +8,9 @@
  *       32  ...
  *     to 37
  *
- * The longest bar of all series is the one with the most. A bar of few is drawn at least as the thinnest there is, so that it is
- * not taken for none. What does not fit is made narrower in this order: short counts (12k), series one below another, no counts. */
+ * The longest bar of all series is the one with the most. A bar of few is drawn at least as the
+ * thinnest there is, so that it is not taken for none. What does not fit is made narrower in this
+ * order: short counts (12k), series one below another, no counts. */
 #include "stages/info/plot.h"
 
 #include "base/minmax.h"
@@ -25,7 +27,7 @@ typedef struct {
     uint64_t most;
 } layout;
 
-/* ---- numbers -------------------------------------------------------------------------------------------------------- */
+/* ---- numbers --------------------------------------------------------------------------------- */
 /* Some digits of a number, but no exponent for one that is shorter without. */
 static void number_text(double v, int digits, char out[LABEL])
 {
@@ -57,7 +59,7 @@ static void count_text(uint64_t n, bool is_short, char out[COUNT])
         (void)snprintf(out, COUNT, "%.*f%c", v < 9.95 ? 1 : 0, v, units[unit]);
 }
 
-/* ---- widths --------------------------------------------------------------------------------------------------------- */
+/* ---- widths ---------------------------------------------------------------------------------- */
 static int label_width(const kiln_plot *p)
 {
     char text[LABEL];
@@ -110,7 +112,7 @@ static layout make_layout(const kiln_plot *p, int columns, bool ascii)
     return l;
 }
 
-/* ---- lines ---------------------------------------------------------------------------------------------------------- */
+/* ---- lines ----------------------------------------------------------------------------------- */
 /* Breaks a text at blanks; a longer word is cut. */
 static kiln_status put_wrapped(const char *text, int columns, kiln_buffer *out, kiln_error *err)
 {
@@ -128,7 +130,8 @@ static kiln_status put_wrapped(const char *text, int columns, kiln_buffer *out, 
     return KILN_OK;
 }
 
-static kiln_status put_summary(const kiln_plot *p, const kiln_plot_series *s, int columns, kiln_buffer *out, kiln_error *err)
+static kiln_status put_summary(const kiln_plot *p, const kiln_plot_series *s, int columns,
+                               kiln_buffer *out, kiln_error *err)
 {
     char text[TEXT], of[COUNT + 8] = "", median[LABEL], least[LABEL], most[LABEL];
     const int what = (int)strlen(p->what) - (s->of == 1); /* "views": one is a view */
@@ -136,8 +139,9 @@ static kiln_status put_summary(const kiln_plot *p, const kiln_plot_series *s, in
     number_text(s->least, 4, least);
     number_text(s->most, 4, most);
     if (s->of > s->n) (void)snprintf(of, sizeof of, " of %llu", (unsigned long long)s->of);
-    (void)snprintf(text, sizeof text, "%s%s%llu%s %.*s, median %s, from %s to %s", s->name, *s->name ? ": " : "",
-                   (unsigned long long)s->n, of, what, p->what, median, least, most);
+    (void)snprintf(text, sizeof text, "%s%s%llu%s %.*s, median %s, from %s to %s", s->name,
+                   *s->name ? ": " : "", (unsigned long long)s->n, of, what, p->what, median, least,
+                   most);
     return put_wrapped(text, columns, out, err);
 }
 
@@ -148,12 +152,14 @@ static int bar_eighths(const layout *l, uint64_t n)
     return eighths < 1 ? 1 : eighths > l->bar * EIGHTHS ? l->bar * EIGHTHS : eighths;
 }
 
-/* U+2588 is a full block, U+2589 to U+258F are seven to one eighths of it. ASCII: '#', and '.' for less than half of one. */
+/* U+2588 is a full block, U+2589 to U+258F are seven to one eighths of it. ASCII: '#', and '.' for
+ * less than half of one. */
 static kiln_status put_bar(const layout *l, uint64_t n, kiln_buffer *out, kiln_error *err)
 {
     const int eighths = bar_eighths(l, n), part = eighths % EIGHTHS;
     int used = 0;
-    for (; used < eighths / EIGHTHS; used++) KILN_TRY(kiln_buffer_put(out, l->ascii ? "#" : "\xE2\x96\x88", l->ascii ? 1 : 3, err));
+    for (; used < eighths / EIGHTHS; used++)
+        KILN_TRY(kiln_buffer_put(out, l->ascii ? "#" : "\xE2\x96\x88", l->ascii ? 1 : 3, err));
     if (part && !l->ascii) {
         const char block[3] = {'\xE2', '\x96', (char)(0x90 - part)};
         KILN_TRY(kiln_buffer_put(out, block, sizeof block, err));
@@ -165,7 +171,8 @@ static kiln_status put_bar(const layout *l, uint64_t n, kiln_buffer *out, kiln_e
     return kiln_buffer_printf(out, err, "%*s", l->bar - used, "");
 }
 
-static kiln_status put_row(const kiln_plot *p, const layout *l, int first, int last, int bar, kiln_buffer *out, kiln_error *err)
+static kiln_status put_row(const kiln_plot *p, const layout *l, int first, int last, int bar,
+                           kiln_buffer *out, kiln_error *err)
 {
     char text[LABEL], n[COUNT];
     border_text(p, bar, text);
@@ -182,33 +189,39 @@ static kiln_status put_row(const kiln_plot *p, const layout *l, int first, int l
 }
 
 /* The names of the series stand above their bars. */
-static kiln_status put_heading(const kiln_plot *p, const layout *l, int first, int last, kiln_buffer *out, kiln_error *err)
+static kiln_status put_heading(const kiln_plot *p, const layout *l, int first, int last,
+                               kiln_buffer *out, kiln_error *err)
 {
     const int width = l->bar + (l->count ? l->count + 1 : 0);
     KILN_TRY(kiln_buffer_printf(out, err, "%*s", l->label, "from"));
     for (int s = first; s < last; s++)
-        KILN_TRY(kiln_buffer_printf(out, err, "%*s%-*.*s", GAP, "", width, width, p->series[s].name));
+        KILN_TRY(
+            kiln_buffer_printf(out, err, "%*s%-*.*s", GAP, "", width, width, p->series[s].name));
     while (out->size && out->data[out->size - 1] == ' ') out->size--;
     return kiln_buffer_put(out, "\n", 1, err);
 }
 
-static kiln_status put_series(const kiln_plot *p, const layout *l, int first, int last, kiln_buffer *out, kiln_error *err)
+static kiln_status put_series(const kiln_plot *p, const layout *l, int first, int last,
+                              kiln_buffer *out, kiln_error *err)
 {
     char end[LABEL];
     KILN_TRY(put_heading(p, l, first, last, out, err));
     for (int i = 0; i < p->n_bars; i++) KILN_TRY(put_row(p, l, first, last, i, out, err));
     border_text(p, p->n_bars, end);
-    if (!(p->borders[p->n_bars] > p->borders[0])) return KILN_OK; /* one bar of equal numbers needs no end */
+    /* one bar of equal numbers needs no end */
+    if (!(p->borders[p->n_bars] > p->borders[0])) return KILN_OK;
     return kiln_buffer_printf(out, err, "%*s\n", l->label, end);
 }
 
-kiln_status kiln_plot_text(const kiln_plot *p, int columns, bool ascii, kiln_buffer *out, kiln_error *err)
+kiln_status kiln_plot_text(const kiln_plot *p, int columns, bool ascii, kiln_buffer *out,
+                           kiln_error *err)
 {
     char title[TEXT];
     const layout l = make_layout(p, columns, ascii);
     (void)snprintf(title, sizeof title, "%s (%s)", p->title, p->unit);
     KILN_TRY(put_wrapped(title, l.columns, out, err));
-    for (int s = 0; s < p->n_series; s++) KILN_TRY(put_summary(p, &p->series[s], l.columns, out, err));
+    for (int s = 0; s < p->n_series; s++)
+        KILN_TRY(put_summary(p, &p->series[s], l.columns, out, err));
     if (!l.stacked) return put_series(p, &l, 0, p->n_series, out, err);
     for (int s = 0; s < p->n_series; s++) KILN_TRY(put_series(p, &l, s, s + 1, out, err));
     return KILN_OK;

@@ -1,12 +1,13 @@
 /* colours -- points without colour get the mean of what the photos show at their keypoints.
  *
  * COLMAP stores (0, 0, 0) for a point whose colour was never extracted. As in its own extraction
- * (Reconstruction::ExtractColorsForAllImages) a photo is sampled bilinearly at the keypoint and all samples of a point
- * weigh the same; ours are not rounded to 8 bits. A keypoint counts when it lies in its photo, borders included; within
- * half a pixel of them the outermost pixel centres are taken.
+ * (Reconstruction::ExtractColorsForAllImages) a photo is sampled bilinearly at the keypoint and all
+ * samples of a point weigh the same; ours are not rounded to 8 bits. A keypoint counts when it lies
+ * in its photo, borders included; within half a pixel of them the outermost pixel centres are
+ * taken.
  *
- * Sums are fixed-point, so that the order of images in the file (it differs between binary and text) does not show.
- * Memory: 40 bytes a colourless point and one photo. */
+ * Sums are fixed-point, so that the order of images in the file (it differs between binary and
+ * text) does not show. Memory: 40 bytes a colourless point and one photo. */
 #include "stages/knn/tracks.h"
 #include "stages/knn/knn_units.h"
 
@@ -43,8 +44,9 @@ typedef struct {
     char damage[256]; /* of the first of them */
 } walk;
 
-/* ---- which points ------------------------------------------------------------------------------------------------------ */
-static kiln_status gather_chunk(kiln_manifest *m, const kiln_chunk *c, uint32_t first, kiln_buffer *out, kiln_error *err)
+/* ---- which points ---------------------------------------------------------------------------- */
+static kiln_status gather_chunk(kiln_manifest *m, const kiln_chunk *c, uint32_t first,
+                                kiln_buffer *out, kiln_error *err)
 {
     kiln_status st = KILN_OK;
     float *rgb = NULL;
@@ -58,7 +60,8 @@ static kiln_status gather_chunk(kiln_manifest *m, const kiln_chunk *c, uint32_t 
     KILN_GO(kiln_plane_read(m, c, "extra/point_id", id, n * sizeof *id, err));
     for (uint64_t i = 0; i < n; i++) {
         if (rgb[i] != 0 || rgb[n + i] != 0 || rgb[2 * n + i] != 0) continue;
-        const bool exact = id[i] >= 0 && id[i] < 0x1p53; /* the plane is double: a larger id may be another point's */
+        /* the plane is double: a larger id may be another point's */
+        const bool exact = id[i] >= 0 && id[i] < 0x1p53;
         const colourless p = {.id = exact ? (uint64_t)id[i] : NO_POINT, .row = first + (uint32_t)i};
         KILN_GO(kiln_buffer_put(out, &p, sizeof p, err));
     }
@@ -71,7 +74,8 @@ done:
 static int colourless_by_id(const void *a, const void *b)
 {
     const colourless *x = a, *y = b;
-    return x->id != y->id ? (x->id > y->id) - (x->id < y->id) : (x->row > y->row) - (x->row < y->row);
+    return x->id != y->id ? (x->id > y->id) - (x->id < y->id)
+                          : (x->row > y->row) - (x->row < y->row);
 }
 
 static int by_row(const void *a, const void *b)
@@ -80,7 +84,7 @@ static int by_row(const void *a, const void *b)
     return (x->row > y->row) - (x->row < y->row);
 }
 
-/* ---- along the tracks ------------------------------------------------------------------------------------------------------ */
+/* ---- along the tracks ------------------------------------------------------------------------ */
 static void forget_photo(walk *w)
 {
     kiln_picture_release(&w->photo);
@@ -88,7 +92,8 @@ static void forget_photo(walk *w)
     w->mask = NULL;
 }
 
-static kiln_status begin_image(void *context, const char *camera, uint32_t width, uint32_t height, bool *wanted, kiln_error *err)
+static kiln_status begin_image(void *context, const char *camera, uint32_t width, uint32_t height,
+                               bool *wanted, kiln_error *err)
 {
     walk *w = context;
     (void)err;
@@ -104,7 +109,8 @@ static kiln_status begin_image(void *context, const char *camera, uint32_t width
 uint64_t kiln_knn_photo_ram(const kiln_camera *c)
 {
     enum { DECODED = 16, BESIDE = 16 }; /* the floats, and what decodes or turns them */
-    const uint64_t photo = (uint64_t)c->photo_width * c->photo_height, mask = (uint64_t)c->mask_width * c->mask_height;
+    const uint64_t photo = (uint64_t)c->photo_width * c->photo_height,
+                   mask = (uint64_t)c->mask_width * c->mask_height;
     return (DECODED + BESIDE) * kiln_max_u64(photo, mask) + (mask ? (DECODED + 1) * photo : 0);
 }
 
@@ -115,25 +121,32 @@ static kiln_status check_sizes(const kiln_camera *c, kiln_error *err)
     KILN_TRY(kiln_picture_size(c->photo, &width, &height, err));
     const bool same = (uint64_t)width * height == (uint64_t)c->photo_width * c->photo_height;
     if (same && c->mask[0]) KILN_TRY(kiln_picture_size(c->mask, &width, &height, err));
-    if (same && (!c->mask[0] || (width == c->mask_width && height == c->mask_height))) return KILN_OK;
-    return kiln_fail(err, KILN_E_INPUT, "'%.1000s' has changed its size since it was imported; import again",
+    if (same && (!c->mask[0] || (width == c->mask_width && height == c->mask_height)))
+        return KILN_OK;
+    return kiln_fail(err, KILN_E_INPUT,
+                     "'%.1000s' has changed its size since it was imported; import again",
                      same ? c->mask : c->photo);
 }
 
-/* A photo that was damaged when it was imported is left out. One that changed since is not: the key names the one of before. */
+/* A photo that was damaged when it was imported is left out. One that changed since is not: the key
+ * names the one of before. */
 static kiln_status read_photo(walk *w, kiln_error *err)
 {
     if (w->photo.data || w->damaged) return KILN_OK;
     const uint64_t needs = kiln_knn_photo_ram(w->camera);
     if (needs > w->capacity)
-        return kiln_fail(err, KILN_E_CAP, "the photo '%s' of %u x %u pixels takes %llu MiB to read; give more --ram",
-                         w->camera->photo, w->camera->photo_width, w->camera->photo_height, (unsigned long long)(needs >> 20));
+        return kiln_fail(err, KILN_E_CAP,
+                         "the photo '%s' of %u x %u pixels takes %llu MiB to read; give more --ram",
+                         w->camera->photo, w->camera->photo_width, w->camera->photo_height,
+                         (unsigned long long)(needs >> 20));
     kiln_error why = {0};
     const char *mask = w->camera->mask;
     kiln_status st = check_sizes(w->camera, &why);
     if (st == KILN_OK) st = kiln_picture_read(w->camera->photo, &w->photo, &why);
     KILN_TRY(kiln_tracks_check(w->tracks, w->camera->photo, err));
-    if (st == KILN_OK) KILN_TRY(kiln_picture_turn_to(&w->photo, w->camera->photo_width, w->camera->photo_height, err));
+    if (st == KILN_OK)
+        KILN_TRY(
+            kiln_picture_turn_to(&w->photo, w->camera->photo_width, w->camera->photo_height, err));
     if (st == KILN_OK && mask[0]) {
         st = kiln_mask_read(mask, w->photo.width, w->photo.height, &w->mask, &why);
         KILN_TRY(kiln_tracks_check(w->tracks, mask, err));
@@ -145,7 +158,8 @@ static kiln_status read_photo(walk *w, kiln_error *err)
     return KILN_OK;
 }
 
-/* at: along an axis of n pixels whose first has its centre at 0.5. Weight of the second of two neighbours. */
+/* at: along an axis of n pixels whose first has its centre at 0.5. Weight of the second of two
+ * neighbours. */
 static double neighbours(double at, uint32_t n, uint32_t *first, uint32_t *second)
 {
     const double last = (double)n - 1;
@@ -168,10 +182,12 @@ static void add_sample(const kiln_picture *p, double x, double y, colourless *to
 {
     uint32_t x0, x1, y0, y1;
     const double u = neighbours(x, p->width, &x0, &x1), v = neighbours(y, p->height, &y0, &y1);
-    const float *top = p->data + (uint64_t)y0 * p->width * p->channels, *bottom = p->data + (uint64_t)y1 * p->width * p->channels;
+    const float *top = p->data + (uint64_t)y0 * p->width * p->channels,
+                *bottom = p->data + (uint64_t)y1 * p->width * p->channels;
     for (uint32_t c = 0; c < 3; c++) {
         const uint32_t from = p->channels >= 3 ? c : 0; /* grey is all three */
-        const uint64_t left = (uint64_t)x0 * p->channels + from, right = (uint64_t)x1 * p->channels + from;
+        const uint64_t left = (uint64_t)x0 * p->channels + from,
+                       right = (uint64_t)x1 * p->channels + from;
         const double above = (1 - u) * (double)top[left] + u * (double)top[right];
         const double below = (1 - u) * (double)bottom[left] + u * (double)bottom[right];
         const double value = (1 - v) * above + v * below;
@@ -197,7 +213,8 @@ static kiln_status add_keypoint(void *context, double x, double y, uint64_t poin
 {
     walk *w = context;
     colourless *p = point == NO_POINT ? NULL : find_point(w, point);
-    if (!p || p->n == UINT32_MAX || !(x >= 0 && x <= w->width && y >= 0 && y <= w->height)) return KILN_OK;
+    if (!p || p->n == UINT32_MAX || !(x >= 0 && x <= w->width && y >= 0 && y <= w->height))
+        return KILN_OK;
     KILN_TRY(read_photo(w, err));
     if (w->damaged) return KILN_OK;
     x *= (double)w->photo.width / w->width;
@@ -209,16 +226,17 @@ static kiln_status add_keypoint(void *context, double x, double y, uint64_t poin
 static kiln_status follow_tracks(walk *w, kiln_error *err)
 {
     const kiln_tracks *t = w->tracks;
-    const kiln_colmap_visitor visitor = {.context = w, .image = begin_image, .keypoint = add_keypoint};
+    const kiln_colmap_visitor visitor = {
+        .context = w, .image = begin_image, .keypoint = add_keypoint};
     KILN_TRY(kiln_colmap_visit(t->folder, t->suffix, &visitor, err));
     KILN_TRY(kiln_tracks_check(t, t->cameras_file->path, err));
     return kiln_tracks_check(t, t->images_file->path, err);
 }
 
-/* ---- results ------------------------------------------------------------------------------------------------------------ */
+/* ---- results --------------------------------------------------------------------------------- */
 /* The coloured ones of n points of a block whose first row is `first`. */
-static kiln_status put_block(kiln_worker *w, const char *block, uint32_t first, const colourless *points, uint64_t n,
-                             kiln_error *err)
+static kiln_status put_block(kiln_worker *w, const char *block, uint32_t first,
+                             const colourless *points, uint64_t n, kiln_error *err)
 {
     char name[96];
     kiln_status st = KILN_OK;
@@ -232,7 +250,8 @@ static kiln_status put_block(kiln_worker *w, const char *block, uint32_t first, 
     for (uint64_t i = 0; i < n; i++) {
         if (points[i].n == 0) continue;
         rows[k] = points[i].row - first;
-        for (int c = 0; c < 3; c++) rgb[(uint64_t)c * coloured + k] = (float)((double)points[i].sum[c] / one / points[i].n);
+        for (int c = 0; c < 3; c++)
+            rgb[(uint64_t)c * coloured + k] = (float)((double)points[i].sum[c] / one / points[i].n);
         k++;
     }
     snprintf(name, sizeof name, KILN_KNN_COLOURED_ROWS, block);
@@ -245,13 +264,15 @@ done:
     return st;
 }
 
-static kiln_status put_blocks(kiln_worker *w, const kiln_layer *l, const colourless *points, uint64_t n, kiln_error *err)
+static kiln_status put_blocks(kiln_worker *w, const kiln_layer *l, const colourless *points,
+                              uint64_t n, kiln_error *err)
 {
     uint64_t first = 0, begin = 0;
     for (uint32_t b = 0; b < l->n_chunks; b++) {
         uint64_t end = begin;
         while (end < n && points[end].row < first + l->chunks[b].count) end++;
-        KILN_TRY(put_block(w, l->chunks[b].name, (uint32_t)first, points + begin, end - begin, err));
+        KILN_TRY(
+            put_block(w, l->chunks[b].name, (uint32_t)first, points + begin, end - begin, err));
         begin = end;
         first += l->chunks[b].count;
     }
@@ -262,10 +283,11 @@ static kiln_status put_colour_counters(kiln_worker *w, const walk *from, kiln_er
 {
     uint64_t coloured = 0;
     for (uint64_t i = 0; i < from->n_points; i++) coloured += from->points[i].n > 0;
-    json_t *c = json_pack("{s:I, s:I, s:I}", "points", (json_int_t)from->n_points, "coloured", (json_int_t)coloured, "photos",
-                          (json_int_t)from->n_photos);
-    if (!c || (from->n_damaged && (json_object_set_new(c, "damaged", json_integer((json_int_t)from->n_damaged)) ||
-                                   json_object_set_new(c, "damage", kiln_json_string(from->damage))))) {
+    json_t *c = json_pack("{s:I, s:I, s:I}", "points", (json_int_t)from->n_points, "coloured",
+                          (json_int_t)coloured, "photos", (json_int_t)from->n_photos);
+    if (!c || (from->n_damaged &&
+               (json_object_set_new(c, "damaged", json_integer((json_int_t)from->n_damaged)) ||
+                json_object_set_new(c, "damage", kiln_json_string(from->damage))))) {
         json_decref(c);
         return kiln_fail(err, KILN_E_NOMEM, "cannot write the counters of the colours");
     }
@@ -274,8 +296,9 @@ static kiln_status put_colour_counters(kiln_worker *w, const walk *from, kiln_er
     return st;
 }
 
-/* ---- the unit ------------------------------------------------------------------------------------------------------------ */
-static kiln_status colour(kiln_worker *w, kiln_manifest *m, const kiln_layer *l, const kiln_tracks *t, kiln_error *err)
+/* ---- the unit -------------------------------------------------------------------------------- */
+static kiln_status colour(kiln_worker *w, kiln_manifest *m, const kiln_layer *l,
+                          const kiln_tracks *t, kiln_error *err)
 {
     kiln_status st = KILN_OK;
     kiln_buffer points = {0};

@@ -1,5 +1,6 @@
-/* knn_device -- the spacing of a whole layer in the memory of a GPU, for a host that has no room for its points. Means go to the
- * device block by block; values come back piece by piece: once to find the median's bin, once more for its low bits and as outputs.
+/* knn_device -- the spacing of a whole layer in the memory of a GPU, for a host that has no room
+ * for its points. Means go to the device block by block; values come back piece by piece: once to
+ * find the median's bin, once more for its low bits and as outputs.
  */
 #include "base/carve.h"
 #include "base/memory.h"
@@ -57,7 +58,8 @@ static kiln_status device_take(kiln_worker *w, uint64_t n, uint32_t k, device *d
     return at ? lay_out_device(d, n, k, err) : KILN_OK;
 }
 
-/* Gives everything back once the stream is idle. Returns st, or if that is no failure what waiting says. */
+/* Gives everything back once the stream is idle. Returns st, or if that is no failure what waiting
+ * says. */
 static kiln_status device_give(device *d, kiln_status st)
 {
     const kiln_status waited = d->at ? kiln_device_wait(&d->x, NULL) : KILN_OK;
@@ -69,7 +71,8 @@ static kiln_status device_give(device *d, kiln_status st)
     return st == KILN_OK ? waited : st;
 }
 
-kiln_status kiln_knn_fits_device(kiln_worker *w, const kiln_layer *l, const kiln_knn_unit *u, kiln_error *err)
+kiln_status kiln_knn_fits_device(kiln_worker *w, const kiln_layer *l, const kiln_knn_unit *u,
+                                 kiln_error *err)
 {
     device d;
     KILN_TRY(device_take(w, l->count, u->neighbors, &d, err));
@@ -78,18 +81,21 @@ kiln_status kiln_knn_fits_device(kiln_worker *w, const kiln_layer *l, const kiln
     return kiln_worker_put(w, "fits", &fits, sizeof fits, sizeof fits, err);
 }
 
-/* ---- means -------------------------------------------------------------------------------------------------------------- */
+/* ---- means ----------------------------------------------------------------------------------- */
 static uint64_t largest_source_block(const kiln_layer *l)
 {
     uint64_t rows = 0;
-    for (uint32_t i = 0; i < l->n_chunks; i++) rows = l->chunks[i].count > rows ? l->chunks[i].count : rows;
+    for (uint32_t i = 0; i < l->n_chunks; i++)
+        rows = l->chunks[i].count > rows ? l->chunks[i].count : rows;
     return rows;
 }
 
-static kiln_status copy_means(const device *d, const kiln_layer *l, uint64_t first, uint64_t n, kiln_error *err)
+static kiln_status copy_means(const device *d, const kiln_layer *l, uint64_t first, uint64_t n,
+                              kiln_error *err)
 {
     for (uint64_t axis = 0; axis < 3; axis++)
-        KILN_TRY(kiln_device_copy_in(&d->x, d->means + axis * l->count + first, d->block + axis * n, n * sizeof *d->block, err));
+        KILN_TRY(kiln_device_copy_in(&d->x, d->means + axis * l->count + first, d->block + axis * n,
+                                     n * sizeof *d->block, err));
     return kiln_device_wait(&d->x, err); /* the next block takes the place of this one */
 }
 
@@ -102,21 +108,26 @@ static kiln_status fill_means(kiln_worker *w, const device *d, const kiln_layer 
         const uint64_t n = l->chunks[i].count;
         if (n == 0) continue;
         if (n > l->count - first)
-            return kiln_fail(err, KILN_E_IO, "layer '%s' has more rows in its chunks than it claims", l->kind);
-        KILN_TRY(kiln_plane_read(m, &l->chunks[i], "means", d->block, n * 3 * sizeof *d->block, err));
+            return kiln_fail(err, KILN_E_IO,
+                             "layer '%s' has more rows in its chunks than it claims", l->kind);
+        KILN_TRY(
+            kiln_plane_read(m, &l->chunks[i], "means", d->block, n * 3 * sizeof *d->block, err));
         KILN_TRY(copy_means(d, l, first, n, err));
         first += n;
     }
-    return first == l->count ? KILN_OK
-                             : kiln_fail(err, KILN_E_IO, "layer '%s' has fewer rows in its chunks than it claims", l->kind);
+    return first == l->count
+               ? KILN_OK
+               : kiln_fail(err, KILN_E_IO, "layer '%s' has fewer rows in its chunks than it claims",
+                           l->kind);
 }
 
-/* ---- values ------------------------------------------------------------------------------------------------------------- */
+/* ---- values ---------------------------------------------------------------------------------- */
 static kiln_status search(device *d, uint64_t n, uint32_t k, kiln_error *err)
 {
     const kiln_knn_args a = args_of(d, n, k);
     KILN_TRY(kiln_device_fill(&d->x, d->violation, 0xff, sizeof *d->violation, err));
-    KILN_TRY(kiln_runner_launch(d->runner, KILN_OP_knn, &a, d->work, d->work_bytes, d->violation, err));
+    KILN_TRY(
+        kiln_runner_launch(d->runner, KILN_OP_knn, &a, d->work, d->work_bytes, d->violation, err));
     KILN_TRY(kiln_device_copy_out(&d->x, &d->left, d->violation, sizeof d->left, err));
     KILN_TRY(kiln_device_wait(&d->x, err));
     return kiln_violation_fail(d->left, err);
@@ -133,16 +144,19 @@ static bool next_piece(const kiln_layer *l, piece *p)
     p->first = p->end;
     p->row += p->rows;
     p->rows = 0;
-    while (p->end < l->n_chunks && (p->rows == 0 || p->rows + l->chunks[p->end].count <= KILN_KNN_PIECE_ROWS))
+    while (p->end < l->n_chunks &&
+           (p->rows == 0 || p->rows + l->chunks[p->end].count <= KILN_KNN_PIECE_ROWS))
         p->rows += l->chunks[p->end++].count;
     return p->first < l->n_chunks;
 }
 
-static kiln_status put_blocks(kiln_worker *w, const kiln_layer *l, const piece *p, const float *values, kiln_error *err)
+static kiln_status put_blocks(kiln_worker *w, const kiln_layer *l, const piece *p,
+                              const float *values, kiln_error *err)
 {
     for (uint32_t i = p->first; i < p->end; i++) {
         const kiln_chunk *c = &l->chunks[i];
-        KILN_TRY(kiln_worker_put(w, c->name, values, c->count * sizeof *values, sizeof *values, err));
+        KILN_TRY(
+            kiln_worker_put(w, c->name, values, c->count * sizeof *values, sizeof *values, err));
         values += c->count;
     }
     return KILN_OK;
@@ -156,13 +170,15 @@ static void add_summary(kiln_knn_summary *sum, const kiln_knn_summary *s, bool f
 }
 
 /* Brings all values down and counts them. In pass 1 they become outputs. */
-static kiln_status bring_down(kiln_worker *w, const device *d, const kiln_layer *l, const kiln_knn_unit *u, kiln_ranks_args a,
-                              kiln_knn_summary *sum, kiln_error *err)
+static kiln_status bring_down(kiln_worker *w, const device *d, const kiln_layer *l,
+                              const kiln_knn_unit *u, kiln_ranks_args a, kiln_knn_summary *sum,
+                              kiln_error *err)
 {
     *sum = (kiln_knn_summary){0};
     for (piece p = {0}; next_piece(l, &p);) {
         if (p.rows > 0) {
-            KILN_TRY(kiln_device_copy_out(&d->x, d->values, d->spacing2 + p.row, p.rows * sizeof *d->values, err));
+            KILN_TRY(kiln_device_copy_out(&d->x, d->values, d->spacing2 + p.row,
+                                          p.rows * sizeof *d->values, err));
             KILN_TRY(kiln_device_wait(&d->x, err));
             const kiln_knn_summary s = kiln_knn_finish(d->values, p.rows, l->count, u);
             add_summary(sum, &s, p.row == 0);
@@ -174,7 +190,8 @@ static kiln_status bring_down(kiln_worker *w, const device *d, const kiln_layer 
     return KILN_OK;
 }
 
-static kiln_status hand_in(kiln_worker *w, const device *d, const kiln_layer *l, const kiln_knn_unit *u, kiln_error *err)
+static kiln_status hand_in(kiln_worker *w, const device *d, const kiln_layer *l,
+                           const kiln_knn_unit *u, kiln_error *err)
 {
     kiln_knn_summary sum;
     uint64_t rank = (l->count - 1) / 2;
@@ -184,10 +201,11 @@ static kiln_status hand_in(kiln_worker *w, const device *d, const kiln_layer *l,
     a.pass = 1;
     memset(d->counts, 0, KILN_RANK_BINS * sizeof *d->counts);
     KILN_TRY(bring_down(w, d, l, u, a, &sum, err));
-    return kiln_knn_put_summary(w, &sum, kiln_rank_value(a.high << 16 | kiln_rank_pick(d->counts, &rank)), err);
+    return kiln_knn_put_summary(
+        w, &sum, kiln_rank_value(a.high << 16 | kiln_rank_pick(d->counts, &rank)), err);
 }
 
-/* ---- all of it ---------------------------------------------------------------------------------------------------------- */
+/* ---- all of it ------------------------------------------------------------------------------- */
 /* A block larger than a piece is a piece of its own. */
 static uint64_t piece_rows(const kiln_layer *l)
 {
@@ -197,12 +215,16 @@ static uint64_t piece_rows(const kiln_layer *l)
 
 uint64_t kiln_knn_on_device_ram(const kiln_layer *l)
 {
-    const uint64_t block = 3 * sizeof(float) * largest_source_block(l), values = sizeof(float) * piece_rows(l);
-    const uint64_t here = block + kiln_read_ram(block) > values ? block + kiln_read_ram(block) : values;
-    return here + kiln_outputs_ram(l->count * sizeof(float)) + KILN_RANK_BINS * sizeof(uint64_t) + (4u << 20);
+    const uint64_t block = 3 * sizeof(float) * largest_source_block(l),
+                   values = sizeof(float) * piece_rows(l);
+    const uint64_t here =
+        block + kiln_read_ram(block) > values ? block + kiln_read_ram(block) : values;
+    return here + kiln_outputs_ram(l->count * sizeof(float)) + KILN_RANK_BINS * sizeof(uint64_t) +
+           (4u << 20);
 }
 
-static kiln_status measure_on_device(kiln_worker *w, device *d, const kiln_layer *l, const kiln_knn_unit *u, kiln_error *err)
+static kiln_status measure_on_device(kiln_worker *w, device *d, const kiln_layer *l,
+                                     const kiln_knn_unit *u, kiln_error *err)
 {
     KILN_TRY(KILN_ALLOC_UNSET(&d->block, 3 * largest_source_block(l), "the means of a block", err));
     KILN_TRY(fill_means(w, d, l, err));
@@ -214,10 +236,14 @@ static kiln_status measure_on_device(kiln_worker *w, device *d, const kiln_layer
     return hand_in(w, d, l, u, err);
 }
 
-kiln_status kiln_knn_on_device(kiln_worker *w, const kiln_layer *l, const kiln_knn_unit *u, kiln_error *err)
+kiln_status kiln_knn_on_device(kiln_worker *w, const kiln_layer *l, const kiln_knn_unit *u,
+                               kiln_error *err)
 {
     device d;
     KILN_TRY(device_take(w, l->count, u->neighbors, &d, err));
-    if (!d.at) return kiln_fail(err, KILN_E_CAP, "the GPU has less free memory than when the run was planned; run kiln-knn again");
+    if (!d.at)
+        return kiln_fail(
+            err, KILN_E_CAP,
+            "the GPU has less free memory than when the run was planned; run kiln-knn again");
     return device_give(&d, measure_on_device(w, &d, l, u, err));
 }

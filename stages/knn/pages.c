@@ -18,7 +18,10 @@ typedef struct {
 } record;
 _Static_assert(sizeof(record) == KILN_KNN_PAGE_BYTES, "a record has no gaps");
 
-static void file_name(uint32_t page_rows, char name[32]) { (void)snprintf(name, 32, "pages-%u", page_rows); }
+static void file_name(uint32_t page_rows, char name[32])
+{
+    (void)snprintf(name, 32, "pages-%u", page_rows);
+}
 
 static uint64_t short_of(kiln_hash h)
 {
@@ -27,14 +30,19 @@ static uint64_t short_of(kiln_hash h)
     return sum;
 }
 
-static uint64_t sum_of(const void *data, size_t bytes) { return short_of(kiln_hash_of(data, bytes)); }
+static uint64_t sum_of(const void *data, size_t bytes)
+{
+    return short_of(kiln_hash_of(data, bytes));
+}
 
 static uint64_t least(uint64_t a, uint64_t b) { return a < b ? a : b; }
 
-/* ---- making -------------------------------------------------------------------------------------------------------------- */
-static kiln_status write_records(const kiln_spatial_file *places, uint32_t page_rows, const kiln_scratch_file *out, kiln_error *err)
+/* ---- making ---------------------------------------------------------------------------------- */
+static kiln_status write_records(const kiln_spatial_file *places, uint32_t page_rows,
+                                 const kiln_scratch_file *out, kiln_error *err)
 {
-    const uint64_t some = page_rows < READ_ROWS ? READ_ROWS - READ_ROWS % page_rows : page_rows; /* whole pages */
+    /* whole pages */
+    const uint64_t some = page_rows < READ_ROWS ? READ_ROWS - READ_ROWS % page_rows : page_rows;
     const uint64_t pages = some / page_rows;
     kiln_status st = KILN_OK;
     float *xyz = NULL;
@@ -50,9 +58,11 @@ static kiln_status write_records(const kiln_spatial_file *places, uint32_t page_
         for (uint64_t p = 0, at = 0; p < n_pages; p++, at += page_rows) {
             const uint64_t k = least(n - at, page_rows);
             records[p] = (record){.box = kiln_knn_box_of(xyz + 3 * at, k),
-                                  .sums = {sum_of(xyz + 3 * at, 3 * k * sizeof *xyz), sum_of(rows + at, k * sizeof *rows)}};
+                                  .sums = {sum_of(xyz + 3 * at, 3 * k * sizeof *xyz),
+                                           sum_of(rows + at, k * sizeof *rows)}};
         }
-        KILN_GO(kiln_scratch_write(out, first / page_rows * sizeof *records, records, n_pages * sizeof *records, err));
+        KILN_GO(kiln_scratch_write(out, first / page_rows * sizeof *records, records,
+                                   n_pages * sizeof *records, err));
     }
 done:
     free(records);
@@ -61,12 +71,14 @@ done:
     return st;
 }
 
-static kiln_status make_file(const char *folder, const char *name, uint64_t n, uint32_t page_rows, kiln_error *err)
+static kiln_status make_file(const char *folder, const char *name, uint64_t n, uint32_t page_rows,
+                             kiln_error *err)
 {
     kiln_spatial_file places;
     kiln_scratch_file out = {0};
     KILN_TRY(kiln_spatial_open(folder, n, true, &places, err));
-    kiln_status st = kiln_scratch_create(folder, name, kiln_range_pages(n, page_rows) * sizeof(record), &out, err);
+    kiln_status st = kiln_scratch_create(
+        folder, name, kiln_range_pages(n, page_rows) * sizeof(record), &out, err);
     if (st == KILN_OK) {
         st = write_records(&places, page_rows, &out, err);
         if (st == KILN_OK) st = kiln_scratch_finish(&out, err);
@@ -77,8 +89,8 @@ static kiln_status make_file(const char *folder, const char *name, uint64_t n, u
 }
 
 /* Reads all records; out may be NULL. */
-static kiln_status read_records(const char *folder, const char *name, uint64_t n_pages, kiln_knn_pages *out, uint64_t *sum,
-                                kiln_error *err)
+static kiln_status read_records(const char *folder, const char *name, uint64_t n_pages,
+                                kiln_knn_pages *out, uint64_t *sum, kiln_error *err)
 {
     enum { SOME = 4096 };
     kiln_scratch_file f;
@@ -103,10 +115,13 @@ static kiln_status read_records(const char *folder, const char *name, uint64_t n
     *sum = short_of(kiln_hasher_end(h));
     kiln_scratch_drop(&f);
     free(records);
-    return st != KILN_OK || memory ? st : kiln_fail(err, KILN_E_NOMEM, "out of memory while reading '%s'", name);
+    return st != KILN_OK || memory
+               ? st
+               : kiln_fail(err, KILN_E_NOMEM, "out of memory while reading '%s'", name);
 }
 
-kiln_status kiln_knn_pages_make(const char *folder, uint64_t n, uint32_t page_rows, uint64_t *sum, kiln_error *err)
+kiln_status kiln_knn_pages_make(const char *folder, uint64_t n, uint32_t page_rows, uint64_t *sum,
+                                kiln_error *err)
 {
     char name[32];
     const uint64_t n_pages = kiln_range_pages(n, page_rows);
@@ -127,7 +142,7 @@ void kiln_knn_pages_remove(const char *folder, uint32_t page_rows)
             (void)unlink(path); /* one that stays is refused again */
 }
 
-/* ---- reading -------------------------------------------------------------------------------------------------------------- */
+/* ---- reading --------------------------------------------------------------------------------- */
 void kiln_knn_pages_close(kiln_knn_pages *p)
 {
     kiln_spatial_close(&p->places);
@@ -142,7 +157,8 @@ static kiln_status fail_damaged(kiln_knn_pages *p, const char *path, kiln_error 
     return kiln_fail(err, KILN_E_IO, "scratch '%s' is damaged", path);
 }
 
-static kiln_status open_records(const char *folder, uint64_t sum, kiln_knn_pages *p, kiln_error *err)
+static kiln_status open_records(const char *folder, uint64_t sum, kiln_knn_pages *p,
+                                kiln_error *err)
 {
     char name[32], path[KILN_PATH_MAX];
     uint64_t is;
@@ -155,8 +171,8 @@ static kiln_status open_records(const char *folder, uint64_t sum, kiln_knn_pages
     return fail_damaged(p, path, err);
 }
 
-kiln_status kiln_knn_pages_open(const char *folder, uint64_t n, uint32_t page_rows, uint64_t sum, kiln_knn_pages *out,
-                                kiln_error *err)
+kiln_status kiln_knn_pages_open(const char *folder, uint64_t n, uint32_t page_rows, uint64_t sum,
+                                kiln_knn_pages *out, kiln_error *err)
 {
     *out = (kiln_knn_pages){.page_rows = page_rows, .n_pages = kiln_range_pages(n, page_rows)};
     KILN_TRY(kiln_spatial_open(folder, n, true, &out->places, err));
@@ -168,7 +184,8 @@ kiln_status kiln_knn_pages_open(const char *folder, uint64_t n, uint32_t page_ro
 }
 
 /* what: of the sums; data: of places [first, first + count), bytes for each. */
-static bool is_sound(const kiln_knn_pages *p, int what, uint64_t first, uint64_t count, const void *data, size_t bytes)
+static bool is_sound(const kiln_knn_pages *p, int what, uint64_t first, uint64_t count,
+                     const void *data, size_t bytes)
 {
     const char *at = data;
     for (uint64_t done = 0, page = first / p->page_rows; done < count; page++) {
@@ -179,14 +196,20 @@ static bool is_sound(const kiln_knn_pages *p, int what, uint64_t first, uint64_t
     return true;
 }
 
-kiln_status kiln_knn_pages_means(kiln_knn_pages *p, uint64_t first, uint64_t count, float *xyz, kiln_error *err)
+kiln_status kiln_knn_pages_means(kiln_knn_pages *p, uint64_t first, uint64_t count, float *xyz,
+                                 kiln_error *err)
 {
     KILN_TRY(kiln_spatial_means(&p->places, first, count, xyz, err));
-    return is_sound(p, MEANS, first, count, xyz, 3 * sizeof *xyz) ? KILN_OK : fail_damaged(p, p->places.means.path, err);
+    return is_sound(p, MEANS, first, count, xyz, 3 * sizeof *xyz)
+               ? KILN_OK
+               : fail_damaged(p, p->places.means.path, err);
 }
 
-kiln_status kiln_knn_pages_rows(kiln_knn_pages *p, uint64_t first, uint64_t count, uint32_t *rows, kiln_error *err)
+kiln_status kiln_knn_pages_rows(kiln_knn_pages *p, uint64_t first, uint64_t count, uint32_t *rows,
+                                kiln_error *err)
 {
     KILN_TRY(kiln_spatial_rows(&p->places, first, count, rows, err));
-    return is_sound(p, ROWS, first, count, rows, sizeof *rows) ? KILN_OK : fail_damaged(p, p->places.rows.path, err);
+    return is_sound(p, ROWS, first, count, rows, sizeof *rows)
+               ? KILN_OK
+               : fail_damaged(p, p->places.rows.path, err);
 }

@@ -1,7 +1,8 @@
-/* pages -- the partition of a layer along the curve (stages/spatial), cut into pages, with a record of each: its box, and sums of
- * its bytes. It lies in a scratch folder, perhaps of another host, so what is read of it is compared with these sums, and the
- * records are compared with a sum that the parent has from who made them: damage is an error, never a wrong value. Files that an
- * earlier run has left are checked by their seals (stages/spatial/seal.h) before that sum is made of them.
+/* pages -- the partition of a layer along the curve (stages/spatial), cut into pages, with a record
+ * of each: its box, and sums of its bytes. It lies in a scratch folder, perhaps of another host, so
+ * what is read of it is compared with these sums, and the records are compared with a sum that the
+ * parent has from who made them: damage is an error, never a wrong value. Files that an earlier run
+ * has left are checked by their seals (stages/spatial/seal.h) before that sum is made of them.
  *
  * The file pages-ROWS of the folder, in the byte order of the machine, has for each page
  *
@@ -26,17 +27,20 @@ typedef struct {
     bool damaged;        /* something that was read is not what was written */
 } kiln_knn_pages;
 
-/* Makes the records of a partition of n places that is there; *sum is that of all records. Where they are there and sound, only
- * *sum is made. */
-kiln_status kiln_knn_pages_make(const char *folder, uint64_t n, uint32_t page_rows, uint64_t *sum, kiln_error *err) KILN_MUST_CHECK;
+/* Makes the records of a partition of n places that is there; *sum is that of all records. Where
+ * they are there and sound, only *sum is made. */
+kiln_status kiln_knn_pages_make(const char *folder, uint64_t n, uint32_t page_rows, uint64_t *sum,
+                                kiln_error *err) KILN_MUST_CHECK;
 /* Removes the partition and the records, so that they are made again. */
 void kiln_knn_pages_remove(const char *folder, uint32_t page_rows);
 /* sum: of kiln_knn_pages_make. On failure there is nothing to close. */
-kiln_status kiln_knn_pages_open(const char *folder, uint64_t n, uint32_t page_rows, uint64_t sum, kiln_knn_pages *out,
-                                kiln_error *err) KILN_MUST_CHECK;
+kiln_status kiln_knn_pages_open(const char *folder, uint64_t n, uint32_t page_rows, uint64_t sum,
+                                kiln_knn_pages *out, kiln_error *err) KILN_MUST_CHECK;
 void kiln_knn_pages_close(kiln_knn_pages *p); /* all zero: nothing */
 /* Reads places [first, first + count), which are whole pages: means as [count][3], or rows. */
-kiln_status kiln_knn_pages_means(kiln_knn_pages *p, uint64_t first, uint64_t count, float *xyz, kiln_error *err) KILN_MUST_CHECK;
-kiln_status kiln_knn_pages_rows(kiln_knn_pages *p, uint64_t first, uint64_t count, uint32_t *rows, kiln_error *err) KILN_MUST_CHECK;
+kiln_status kiln_knn_pages_means(kiln_knn_pages *p, uint64_t first, uint64_t count, float *xyz,
+                                 kiln_error *err) KILN_MUST_CHECK;
+kiln_status kiln_knn_pages_rows(kiln_knn_pages *p, uint64_t first, uint64_t count, uint32_t *rows,
+                                kiln_error *err) KILN_MUST_CHECK;
 
 #endif

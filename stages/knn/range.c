@@ -36,7 +36,10 @@ typedef struct {
     kiln_reach_tree pages;
 } batch;
 
-uint64_t kiln_range_pages(uint64_t n, uint32_t page_rows) { return (n + page_rows - 1) / page_rows; }
+uint64_t kiln_range_pages(uint64_t n, uint32_t page_rows)
+{
+    return (n + page_rows - 1) / page_rows;
+}
 
 uint32_t kiln_range_page_rows(uint64_t n, uint64_t range_rows)
 {
@@ -47,18 +50,21 @@ uint32_t kiln_range_page_rows(uint64_t n, uint64_t range_rows)
 
 uint64_t kiln_range_ram(uint64_t range_rows, uint64_t batch_rows, uint64_t n_pages, uint32_t k)
 {
-    enum { POINT = 12, INDEXED = 20 + 1 }; /* the CPU's tree is the largest workspace (kernels/knn/DESIGN.md) */
-    const uint64_t best = k * sizeof(float), most = range_rows > batch_rows ? range_rows : batch_rows;
+    /* the CPU's tree is the largest workspace (kernels/knn/DESIGN.md) */
+    enum { POINT = 12, INDEXED = 20 + 1 };
+    const uint64_t best = k * sizeof(float),
+                   most = range_rows > batch_rows ? range_rows : batch_rows;
     const uint64_t query = POINT + best + sizeof(uint32_t); /* every point of the range may ask */
     return range_rows * (POINT + best + 1 + query) + batch_rows * POINT + most * INDEXED +
-           kiln_reach_tree_bytes(range_rows / KILN_REACH_WIDE + 1) + kiln_reach_tree_bytes(n_pages) +
-           n_pages * (sizeof(float) + sizeof(candidate)) + (uint64_t)READ_ROWS * POINT + (1u << 20);
+           kiln_reach_tree_bytes(range_rows / KILN_REACH_WIDE + 1) +
+           kiln_reach_tree_bytes(n_pages) + n_pages * (sizeof(float) + sizeof(candidate)) +
+           (uint64_t)READ_ROWS * POINT + (1u << 20);
 }
 
-/* ---- reading ------------------------------------------------------------------------------------------------------------ */
+/* ---- reading --------------------------------------------------------------------------------- */
 /* Places [first, first + count) to places [at, at + count) of planar means [3][n]. */
-static kiln_status read_planar(const answer *a, uint64_t first, uint64_t count, float *means, uint64_t n, uint64_t at,
-                               kiln_error *err)
+static kiln_status read_planar(const answer *a, uint64_t first, uint64_t count, float *means,
+                               uint64_t n, uint64_t at, kiln_error *err)
 {
     const uint64_t most = READ_ROWS - READ_ROWS % a->g->page_rows;
     while (count > 0) {
@@ -83,21 +89,24 @@ static uint64_t page_end(const kiln_knn_span *g, uint64_t page)
     return end < g->n ? end : g->n;
 }
 
-/* ---- the range's own points --------------------------------------------------------------------------------------------- */
+/* ---- the range's own points ------------------------------------------------------------------ */
 static kiln_status ask_each_other(answer *a, kiln_error *err)
 {
     const kiln_knn_span *g = a->g;
     KILN_TRY(read_planar(a, g->begin, a->n, a->points, a->n, 0, err));
     const kiln_knn_args args = {.n = a->n, .k = g->k, .means = a->points, .best = a->best};
     KILN_TRY(kiln_runner_run(g->runner, KILN_OP_knn, &args, err));
-    a->queries = (kiln_reach_queries){.n = a->n, .points = a->points, .bounds = a->best + (g->k - 1) * a->n};
-    KILN_TRY(kiln_reach_tree_new((a->n + KILN_REACH_WIDE - 1) / KILN_REACH_WIDE, &a->queries.tree, err));
-    const uint64_t first = g->begin / g->page_rows, end = first + kiln_range_pages(a->n, g->page_rows);
+    a->queries =
+        (kiln_reach_queries){.n = a->n, .points = a->points, .bounds = a->best + (g->k - 1) * a->n};
+    KILN_TRY(
+        kiln_reach_tree_new((a->n + KILN_REACH_WIDE - 1) / KILN_REACH_WIDE, &a->queries.tree, err));
+    const uint64_t first = g->begin / g->page_rows,
+                   end = first + kiln_range_pages(a->n, g->page_rows);
     for (uint64_t p = first; p < end; p++) a->near2[p] = INFINITY;
     return KILN_OK;
 }
 
-/* ---- which pages next --------------------------------------------------------------------------------------------------- */
+/* ---- which pages next ------------------------------------------------------------------------ */
 static int by_distance(const void *a, const void *b)
 {
     const candidate *x = a, *y = b;
@@ -123,7 +132,8 @@ static void find_wanted(answer *a)
         if (a->near2[p] < INFINITY) a->near2[p] = kiln_reach_nearest(&a->queries, &g->pages[p]);
     a->n_wanted = 0;
     for (uint64_t p = 0; p < a->n_pages; p++)
-        if (a->near2[p] < INFINITY) a->wanted[a->n_wanted++] = (candidate){a->near2[p], (uint32_t)p};
+        if (a->near2[p] < INFINITY)
+            a->wanted[a->n_wanted++] = (candidate){a->near2[p], (uint32_t)p};
 }
 
 /* The nearest of them, as many as a batch holds, in the order of places. */
@@ -143,7 +153,7 @@ static void take_nearest(answer *a, batch *b)
     }
 }
 
-/* ---- a batch ------------------------------------------------------------------------------------------------------------ */
+/* ---- a batch --------------------------------------------------------------------------------- */
 static void batch_release(batch *b)
 {
     kiln_reach_tree_release(&b->pages);
@@ -160,8 +170,11 @@ static kiln_status read_pages(const answer *a, batch *b, kiln_error *err)
     uint64_t at = 0;
     KILN_TRY(KILN_ALLOC_UNSET(&b->means, 3 * b->n, "the pages around a range", err));
     for (uint64_t i = 0, next; i < a->n_wanted; i = next) {
-        for (next = i + 1; next < a->n_wanted && a->wanted[next].page == a->wanted[next - 1].page + 1;) next++;
-        const uint64_t first = (uint64_t)a->wanted[i].page * g->page_rows, end = page_end(g, a->wanted[next - 1].page);
+        for (next = i + 1;
+             next < a->n_wanted && a->wanted[next].page == a->wanted[next - 1].page + 1;)
+            next++;
+        const uint64_t first = (uint64_t)a->wanted[i].page * g->page_rows,
+                       end = page_end(g, a->wanted[next - 1].page);
         KILN_TRY(read_planar(a, first, end - first, b->means, b->n, at, err));
         at += end - first;
     }
@@ -171,7 +184,8 @@ static kiln_status read_pages(const answer *a, batch *b, kiln_error *err)
 static kiln_status find_queries(answer *a, batch *b, kiln_error *err)
 {
     KILN_TRY(kiln_reach_tree_new(a->n_wanted, &b->pages, err));
-    for (uint64_t i = 0; i < a->n_wanted; i++) b->pages.nodes[0][i].box = a->g->pages[a->wanted[i].page];
+    for (uint64_t i = 0; i < a->n_wanted; i++)
+        b->pages.nodes[0][i].box = a->g->pages[a->wanted[i].page];
     kiln_reach_tree_build(&b->pages);
     memset(a->marks, 0, a->n);
     kiln_reach_mark(&a->queries, &b->pages, a->g->threads, a->marks);
@@ -184,7 +198,8 @@ static kiln_status find_queries(answer *a, batch *b, kiln_error *err)
     for (uint64_t i = 0, to = 0; i < a->n; i++)
         if (a->marks[i]) b->rows[to++] = (uint32_t)i;
     for (uint32_t axis = 0; axis < 3; axis++)
-        for (uint64_t i = 0; i < m; i++) b->queries[axis * m + i] = a->points[axis * a->n + b->rows[i]];
+        for (uint64_t i = 0; i < m; i++)
+            b->queries[axis * m + i] = a->points[axis * a->n + b->rows[i]];
     for (uint32_t j = 0; j < a->g->k; j++)
         for (uint64_t i = 0; i < m; i++) b->best[j * m + i] = a->best[j * a->n + b->rows[i]];
     return KILN_OK;
@@ -194,18 +209,23 @@ static kiln_status ask_pages(answer *a, batch *b, kiln_error *err)
 {
     KILN_TRY(find_queries(a, b, err));
     KILN_TRY(read_pages(a, b, err));
-    const kiln_knn_join_args args = {
-        .n = b->n, .n_queries = b->n_queries, .k = a->g->k, .means = b->means, .queries = b->queries, .best = b->best};
+    const kiln_knn_join_args args = {.n = b->n,
+                                     .n_queries = b->n_queries,
+                                     .k = a->g->k,
+                                     .means = b->means,
+                                     .queries = b->queries,
+                                     .best = b->best};
     KILN_TRY(kiln_runner_run(a->g->runner, KILN_OP_knn_join, &args, err));
     for (uint32_t j = 0; j < a->g->k; j++)
-        for (uint64_t i = 0; i < b->n_queries; i++) a->best[j * a->n + b->rows[i]] = b->best[j * b->n_queries + i];
+        for (uint64_t i = 0; i < b->n_queries; i++)
+            a->best[j * a->n + b->rows[i]] = b->best[j * b->n_queries + i];
     a->use.batches++;
     a->use.candidates += b->n;
     a->use.queries += b->n_queries;
     return KILN_OK;
 }
 
-/* ---- all of it ---------------------------------------------------------------------------------------------------------- */
+/* ---- all of it ------------------------------------------------------------------------------- */
 static void answer_release(answer *a)
 {
     kiln_reach_tree_release(&a->queries.tree);
@@ -241,15 +261,17 @@ static kiln_status search(answer *a, kiln_error *err)
     return KILN_OK;
 }
 
-kiln_status kiln_range_answer(const kiln_knn_span *g, float *spacing2, kiln_range_use *use, kiln_error *err)
+kiln_status kiln_range_answer(const kiln_knn_span *g, float *spacing2, kiln_range_use *use,
+                              kiln_error *err)
 {
     answer a = {.g = g, .n = g->end - g->begin, .n_pages = kiln_range_pages(g->n, g->page_rows)};
-    if (g->begin > g->end || g->end > g->n || g->begin % g->page_rows || (g->end % g->page_rows && g->end < g->n) ||
-        g->batch_rows < g->page_rows)
-        return kiln_fail(err, KILN_E_BUG, "places %llu to %llu are not a range", (unsigned long long)g->begin,
-                         (unsigned long long)g->end);
+    if (g->begin > g->end || g->end > g->n || g->begin % g->page_rows ||
+        (g->end % g->page_rows && g->end < g->n) || g->batch_rows < g->page_rows)
+        return kiln_fail(err, KILN_E_BUG, "places %llu to %llu are not a range",
+                         (unsigned long long)g->begin, (unsigned long long)g->end);
     const kiln_status st = search(&a, err);
-    if (st == KILN_OK) (g->distances ? kiln_knn_mean_distance : kiln_knn_mean)(a.best, a.n, g->k, spacing2);
+    if (st == KILN_OK)
+        (g->distances ? kiln_knn_mean_distance : kiln_knn_mean)(a.best, a.n, g->k, spacing2);
     *use = a.use;
     answer_release(&a);
     return st;

@@ -7,8 +7,9 @@
 #include <stdlib.h>
 #include <string.h>
 
-/* ---- boxes -------------------------------------------------------------------------------------------------------------- */
-static const kiln_knn_box nothing = {{INFINITY, INFINITY, INFINITY}, {-INFINITY, -INFINITY, -INFINITY}};
+/* ---- boxes ----------------------------------------------------------------------------------- */
+static const kiln_knn_box nothing = {{INFINITY, INFINITY, INFINITY},
+                                     {-INFINITY, -INFINITY, -INFINITY}};
 
 static void add_box(kiln_knn_box *to, const kiln_knn_box *b)
 {
@@ -30,9 +31,10 @@ kiln_knn_box kiln_knn_box_of(const float *xyz, uint64_t n)
     return b;
 }
 
-/* At most kiln_knn_distance2 of the three gaps, which in turn is at most that of any two points in the boxes. That operation rounds
- * three times and this one five times, by 2^-24 each, or by 2^-150 where numbers are tiny; no fused operation, which takes ten
- * times as long where the compiler may not use the instruction. */
+/* At most kiln_knn_distance2 of the three gaps, which in turn is at most that of any two points in
+ * the boxes. That operation rounds three times and this one five times, by 2^-24 each, or by 2^-150
+ * where numbers are tiny; no fused operation, which takes ten times as long where the compiler may
+ * not use the instruction. */
 static inline float distance2(const kiln_knn_box *a, const kiln_knn_box *b)
 {
     const float x = kiln_knn_gap(a->lo[0], a->hi[0], b->lo[0], b->hi[0]);
@@ -48,7 +50,7 @@ static kiln_knn_box box_of_query(const kiln_reach_queries *q, uint64_t i)
     return (kiln_knn_box){{x, y, z}, {x, y, z}};
 }
 
-/* ---- trees -------------------------------------------------------------------------------------------------------------- */
+/* ---- trees ----------------------------------------------------------------------------------- */
 static uint64_t nodes_above(uint64_t n) { return (n + KILN_REACH_WIDE - 1) / KILN_REACH_WIDE; }
 
 uint64_t kiln_reach_tree_bytes(uint64_t n_leaves)
@@ -63,7 +65,8 @@ kiln_status kiln_reach_tree_new(uint64_t n_leaves, kiln_reach_tree *t, kiln_erro
     kiln_reach_node *nodes;
     memset(t, 0, sizeof *t);
     if (n_leaves == 0) return KILN_OK;
-    KILN_TRY(kiln_alloc((void **)&nodes, kiln_reach_tree_bytes(n_leaves), 1, "the boxes of a range", err));
+    KILN_TRY(kiln_alloc((void **)&nodes, kiln_reach_tree_bytes(n_leaves), 1, "the boxes of a range",
+                        err));
     for (uint64_t n = n_leaves;; n = nodes_above(n)) {
         t->n[t->n_levels] = n;
         t->nodes[t->n_levels++] = nodes;
@@ -84,7 +87,8 @@ void kiln_reach_tree_build(kiln_reach_tree *t)
         const kiln_reach_node *below = t->nodes[level - 1];
         for (uint64_t i = 0; i < t->n[level]; i++) {
             kiln_reach_node node = {nothing, 0};
-            for (uint64_t c = i * KILN_REACH_WIDE; c < (i + 1) * KILN_REACH_WIDE && c < t->n[level - 1]; c++) {
+            for (uint64_t c = i * KILN_REACH_WIDE;
+                 c < (i + 1) * KILN_REACH_WIDE && c < t->n[level - 1]; c++) {
                 add_box(&node.box, &below[c].box);
                 node.bound = below[c].bound > node.bound ? below[c].bound : node.bound;
             }
@@ -100,7 +104,7 @@ static uint64_t end_below(uint64_t node, uint64_t n_below)
     return end < n_below ? end : n_below;
 }
 
-/* ---- queries ------------------------------------------------------------------------------------------------------------ */
+/* ---- queries --------------------------------------------------------------------------------- */
 void kiln_reach_queries_build(kiln_reach_queries *q)
 {
     for (uint64_t leaf = 0; q->n && leaf < q->tree.n[0]; leaf++) {
@@ -115,13 +119,15 @@ void kiln_reach_queries_build(kiln_reach_queries *q)
     kiln_reach_tree_build(&q->tree);
 }
 
-static float nearest_below(const kiln_reach_queries *q, unsigned level, uint64_t i, const kiln_knn_box *page, float nearest)
+static float nearest_below(const kiln_reach_queries *q, unsigned level, uint64_t i,
+                           const kiln_knn_box *page, float nearest)
 {
     const kiln_reach_node *node = &q->tree.nodes[level][i];
     const float d = distance2(&node->box, page);
     if (!(d < node->bound) || !(d < nearest)) return nearest;
     if (level > 0) {
-        for (uint64_t c = i * KILN_REACH_WIDE; c < end_below(i, q->tree.n[level - 1]) && nearest > 0.0f; c++)
+        for (uint64_t c = i * KILN_REACH_WIDE;
+             c < end_below(i, q->tree.n[level - 1]) && nearest > 0.0f; c++)
             nearest = nearest_below(q, level - 1, c, page, nearest);
         return nearest;
     }
@@ -139,7 +145,8 @@ float kiln_reach_nearest(const kiln_reach_queries *q, const kiln_knn_box *page)
 }
 
 /* Is one of the leaves below a node nearer to the box than the bound? */
-static bool is_reached(const kiln_reach_tree *pages, unsigned level, uint64_t i, const kiln_knn_box *box, float bound)
+static bool is_reached(const kiln_reach_tree *pages, unsigned level, uint64_t i,
+                       const kiln_knn_box *box, float bound)
 {
     if (!(distance2(&pages->nodes[level][i].box, box) < bound)) return false;
     if (level == 0) return true;
@@ -148,7 +155,8 @@ static bool is_reached(const kiln_reach_tree *pages, unsigned level, uint64_t i,
     return false;
 }
 
-static void mark_below(const kiln_reach_queries *q, unsigned level, uint64_t i, const kiln_reach_tree *pages, uint8_t *marks)
+static void mark_below(const kiln_reach_queries *q, unsigned level, uint64_t i,
+                       const kiln_reach_tree *pages, uint8_t *marks)
 {
     const kiln_reach_node *node = &q->tree.nodes[level][i];
     if (!is_reached(pages, pages->n_levels - 1, 0, &node->box, node->bound)) return;
@@ -163,11 +171,13 @@ static void mark_below(const kiln_reach_queries *q, unsigned level, uint64_t i, 
     }
 }
 
-void kiln_reach_mark(const kiln_reach_queries *q, const kiln_reach_tree *pages, unsigned threads, uint8_t *marks)
+void kiln_reach_mark(const kiln_reach_queries *q, const kiln_reach_tree *pages, unsigned threads,
+                     uint8_t *marks)
 {
     if (q->n == 0 || pages->n_levels == 0) return;
     unsigned level = q->tree.n_levels - 1;
-    while (level > 0 && q->tree.n[level] < 64 * (uint64_t)threads) level--; /* enough parts for all threads */
+    /* enough parts for all threads */
+    while (level > 0 && q->tree.n[level] < 64 * (uint64_t)threads) level--;
     const int64_t n = (int64_t)q->tree.n[level];
 #pragma omp parallel for num_threads(threads) schedule(dynamic, 1) if (threads > 1)
     for (int64_t i = 0; i < n; i++) mark_below(q, level, (uint64_t)i, pages, marks);

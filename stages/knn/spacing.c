@@ -25,7 +25,10 @@ enum { WHOLE_ROWS = 1 << 28, RANGE_ROWS = 1 << 20, RANGE_ROWS_LEAST = 1 << 14, G
 /* Of a plan: no smaller ranges, and no larger ones; tasks of several workers want several. */
 enum { SHARED_ROWS_LEAST = 1 << 16, SHARED_ROWS_MOST = 1 << 21, SHARED_RANGES_LEAST = 8 };
 
-bool kiln_knn_is_shared(uint64_t n, uint64_t range_rows, uint64_t row_ns) { return range_rows || n * row_ns >= KILN_KNN_SHARED_NS; }
+bool kiln_knn_is_shared(uint64_t n, uint64_t range_rows, uint64_t row_ns)
+{
+    return range_rows || n * row_ns >= KILN_KNN_SHARED_NS;
+}
 
 /* What the units of ranges have in common. */
 typedef struct {
@@ -39,7 +42,10 @@ typedef struct {
     bool back_is_shared; /* the way back is a round of its own in a plan */
 } ranges;
 
-const kiln_unit *kiln_spacing_of(const kiln_spacing *s, uint32_t block) { return &s->units[s->unit_of_block[block]]; }
+const kiln_unit *kiln_spacing_of(const kiln_spacing *s, uint32_t block)
+{
+    return &s->units[s->unit_of_block[block]];
+}
 
 void kiln_spacing_release(kiln_spacing *s)
 {
@@ -59,7 +65,8 @@ static kiln_status reserve_unit_output(kiln_spacing *s, uint64_t n, kiln_error *
     return KILN_ALLOC(&s->unit_of_block, s->source->n_chunks, "the blocks of the source", err);
 }
 
-static kiln_hasher *key_values(kiln_run *r, const char *what, const kiln_layer *source, const kiln_knn_unit *u)
+static kiln_hasher *key_values(kiln_run *r, const char *what, const kiln_layer *source,
+                               const kiln_knn_unit *u)
 {
     KILN_KEY_LISTS(kiln_knn_unit, 192); /* its ranges: plan_partition and plan_ranges */
     kiln_hasher *h = kiln_run_key_bare(r, what);
@@ -71,15 +78,15 @@ static kiln_hasher *key_values(kiln_run *r, const char *what, const kiln_layer *
 
 static double seconds_since(uint64_t start_ns) { return 1e-9 * (double)(kiln_now_ns() - start_ns); }
 
-/* ---- the whole layer ---------------------------------------------------------------------------------------------------- */
+/* ---- the whole layer ------------------------------------------------------------------------- */
 static uint64_t whole_ram(uint64_t n)
 {
     enum { MEANS = 12, INDEXED = 20 + 1, SPACING = 4 };
     return n * (MEANS + INDEXED + SPACING) + kiln_outputs_ram(n * SPACING) + (4u << 20);
 }
 
-static kiln_status measure_whole(kiln_run *r, const kiln_knn_unit *u, bool on_device, kiln_hash key, kiln_spacing *s,
-                                 kiln_error *err)
+static kiln_status measure_whole(kiln_run *r, const kiln_knn_unit *u, bool on_device, kiln_hash key,
+                                 kiln_spacing *s, kiln_error *err)
 {
     kiln_knn_unit *payload;
     json_t *c = NULL;
@@ -96,26 +103,30 @@ static kiln_status measure_whole(kiln_run *r, const kiln_knn_unit *u, bool on_de
                               .payload = payload,
                               .payload_bytes = sizeof *payload,
                               .cost = s->source->count,
-                              .ram = on_device ? kiln_knn_on_device_ram(s->source) : whole_ram(s->source->count)};
+                              .ram = on_device ? kiln_knn_on_device_ram(s->source)
+                                               : whole_ram(s->source->count)};
     KILN_TRY(kiln_run_units(r, "measuring spacing", s->units, 1, err));
     KILN_TRY(kiln_unit_counters(r, &s->units[0], &c, err));
-    const int bad =
-        json_unpack(c, "{s:F, s:F, s:F, s:I}", "min2", &s->min2, "median2", &s->median2, "max2", &s->max2, "fallbacks", &fallbacks);
+    const int bad = json_unpack(c, "{s:F, s:F, s:F, s:I}", "min2", &s->min2, "median2", &s->median2,
+                                "max2", &s->max2, "fallbacks", &fallbacks);
     json_decref(c);
     s->fallbacks = (uint64_t)fallbacks;
     s->whole_s = seconds_since(start);
     if (!bad && fallbacks >= 0) return KILN_OK;
-    return kiln_unit_refuse(r, &s->units[0], kiln_fail(err, KILN_E_IO, "its counters are incomplete"), err);
+    return kiln_unit_refuse(r, &s->units[0],
+                            kiln_fail(err, KILN_E_IO, "its counters are incomplete"), err);
 }
 
-/* ---- the partition ------------------------------------------------------------------------------------------------------ */
+/* ---- the partition --------------------------------------------------------------------------- */
 static uint64_t range_ram(uint64_t rows, uint64_t n, uint32_t k)
 {
     enum { SORT = 4 + 8 + 12, PIECE = 8, INDEXED = 20 + 1, SPACING = 4 };
-    const uint64_t n_pages = kiln_range_pages(n, kiln_range_page_rows(n, rows)), piece = rows * PIECE + KILN_RANK_BINS * 4;
+    const uint64_t n_pages = kiln_range_pages(n, kiln_range_page_rows(n, rows)),
+                   piece = rows * PIECE + KILN_RANK_BINS * 4;
     const uint64_t search = kiln_range_ram(rows, rows, n_pages, k);
     const uint64_t put = rows * (SORT + INDEXED) + kiln_outputs_ram(piece);
-    return (search > put ? search : put) + rows * SPACING + n_pages * KILN_KNN_PAGE_BYTES + (4u << 20);
+    return (search > put ? search : put) + rows * SPACING + n_pages * KILN_KNN_PAGE_BYTES +
+           (4u << 20);
 }
 
 /* Half of what one unit may take, so that there is room for more than one worker. */
@@ -129,7 +140,8 @@ static uint64_t choose_range_rows(kiln_run *r, uint64_t n, uint32_t k, uint64_t 
 /* Ranges for the tasks of a plan, as many for one as for another. */
 static uint64_t choose_shared_rows(kiln_run *r, uint64_t n, uint32_t k, uint64_t tasks)
 {
-    const uint64_t most = choose_range_rows(r, n, k, SHARED_ROWS_MOST), least = kiln_min_u64(most, SHARED_ROWS_LEAST);
+    const uint64_t most = choose_range_rows(r, n, k, SHARED_ROWS_MOST),
+                   least = kiln_min_u64(most, SHARED_ROWS_LEAST);
     uint64_t n_ranges = tasks;
     while (n_ranges < SHARED_RANGES_LEAST || n_ranges * most < n) n_ranges += tasks;
     return kiln_max_u64(least, (n + n_ranges - 1) / n_ranges);
@@ -138,12 +150,14 @@ static uint64_t choose_shared_rows(kiln_run *r, uint64_t n, uint32_t k, uint64_t
 static uint64_t partition_ram(kiln_run *r, const kiln_layer *source)
 {
     enum { ROW = 37 + 12 }; /* all at once, and blocks on their way (spatial/partition.h) */
-    const uint64_t most = kiln_run_unit_ram(r), least = kiln_spatial_least_ram(source), all = source->count * ROW + (8u << 20);
+    const uint64_t most = kiln_run_unit_ram(r), least = kiln_spatial_least_ram(source),
+                   all = source->count * ROW + (8u << 20);
     const uint64_t wanted = all < most ? all : most;
     return wanted > least ? wanted : least;
 }
 
-/* The folder is of the layer and the cube alone: ranges of any size and number of neighbours find what they need in it. */
+/* The folder is of the layer and the cube alone: ranges of any size and number of neighbours find
+ * what they need in it. */
 static void plan_partition(kiln_run *r, const kiln_scene *scene, ranges *p)
 {
     const kiln_layer *source = p->s->source;
@@ -190,8 +204,9 @@ static kiln_status make_partition(kiln_run *r, ranges *p, uint64_t *sum, kiln_er
     payload.kind = KILN_KNN_PARTITION;
     payload.ranges.sum = *sum;
     KILN_TRY(kiln_run_scratch(r, g->scratch, folder, err));
-    need += kiln_spatial_is_complete(folder, source->count, true) ? source->count * PLACE
-                                                                  : kiln_spatial_scratch_bytes(source, true, g->ram);
+    need += kiln_spatial_is_complete(folder, source->count, true)
+                ? source->count * PLACE
+                : kiln_spatial_scratch_bytes(source, true, g->ram);
     KILN_TRY(kiln_run_check_scratch(r, need, err));
     kiln_unit u = {.name = "partition",
                    .key = g->scratch,
@@ -207,7 +222,7 @@ static kiln_status make_partition(kiln_run *r, ranges *p, uint64_t *sum, kiln_er
     return st;
 }
 
-/* ---- the ranges --------------------------------------------------------------------------------------------------------- */
+/* ---- the ranges ------------------------------------------------------------------------------ */
 static kiln_hash range_key(kiln_run *r, const ranges *p, uint64_t i)
 {
     char hex[33];
@@ -225,8 +240,9 @@ static kiln_status is_stored(kiln_run *r, kiln_hash key, bool *is_there, kiln_er
     return KILN_OK;
 }
 
-/* The size of ranges of which most rows are stored, among those that a unit has memory for; 0: nothing is. What a run leaves
- * behind may be of another size than this one would choose: --ram differs, or what is free does. */
+/* The size of ranges of which most rows are stored, among those that a unit has memory for; 0:
+ * nothing is. What a run leaves behind may be of another size than this one would choose: --ram
+ * differs, or what is free does. */
 static kiln_status find_stored(kiln_run *r, ranges *p, uint64_t *rows, kiln_error *err)
 {
     const uint64_t n = p->s->source->count;
@@ -239,7 +255,9 @@ static kiln_status find_stored(kiln_run *r, ranges *p, uint64_t *rows, kiln_erro
         for (uint64_t i = 0; i < p->n; i++) {
             bool is_there;
             KILN_TRY(is_stored(r, range_key(r, p, i), &is_there, err));
-            stored += !is_there ? 0 : i + 1 < p->n ? p->payload.ranges.range_rows : n - i * p->payload.ranges.range_rows;
+            stored += !is_there      ? 0
+                      : i + 1 < p->n ? p->payload.ranges.range_rows
+                                     : n - i * p->payload.ranges.range_rows;
         }
         if (stored <= most) continue; /* as much: larger ranges read less */
         most = stored;
@@ -262,7 +280,8 @@ static kiln_status list_ranges(kiln_run *r, ranges *p, kiln_error *err)
                                   .payload_bytes = sizeof p->payloads[i],
                                   .cost = i + 1 < p->n ? rows : n - i * rows,
                                   .ram = range_ram(rows, n, p->payload.neighbors)};
-        (void)snprintf(p->units[i].name, sizeof p->units[i].name, "range %" PRIu64 " of %" PRIu64, i + 1, p->n);
+        (void)snprintf(p->units[i].name, sizeof p->units[i].name, "range %" PRIu64 " of %" PRIu64,
+                       i + 1, p->n);
     }
     return KILN_OK;
 }
@@ -279,11 +298,13 @@ static kiln_status is_due(kiln_run *r, const ranges *p, bool *due, kiln_error *e
     return KILN_OK;
 }
 
-static kiln_status add_counts(kiln_run *r, const kiln_unit *u, uint64_t counts[KILN_RANK_BINS], kiln_error *err)
+static kiln_status add_counts(kiln_run *r, const kiln_unit *u, uint64_t counts[KILN_RANK_BINS],
+                              kiln_error *err)
 {
     uint32_t *bins;
     KILN_TRY(KILN_ALLOC_UNSET(&bins, KILN_RANK_BINS, "the bins of a median", err));
-    const kiln_status st = kiln_unit_struct(r, u, "ranks", bins, KILN_RANK_BINS * sizeof *bins, err);
+    const kiln_status st =
+        kiln_unit_struct(r, u, "ranks", bins, KILN_RANK_BINS * sizeof *bins, err);
     for (uint32_t i = 0; st == KILN_OK && i < KILN_RANK_BINS; i++) counts[i] += bins[i];
     free(bins);
     return st;
@@ -297,11 +318,13 @@ static kiln_status sum_range(kiln_run *r, ranges *p, uint64_t i, kiln_error *err
     json_int_t fallbacks = 0, batches = 0, candidates = 0, queries = 0;
     KILN_TRY(add_counts(r, &p->units[i], p->counts, err));
     KILN_TRY(kiln_unit_counters(r, &p->units[i], &c, err));
-    const int bad = json_unpack(c, "{s:F, s:F, s:I, s:I, s:I, s:I}", "min2", &min2, "max2", &max2, "fallbacks", &fallbacks,
-                                "batches", &batches, "candidates", &candidates, "queries", &queries);
+    const int bad = json_unpack(c, "{s:F, s:F, s:I, s:I, s:I, s:I}", "min2", &min2, "max2", &max2,
+                                "fallbacks", &fallbacks, "batches", &batches, "candidates",
+                                &candidates, "queries", &queries);
     json_decref(c);
     if (bad || fallbacks < 0)
-        return kiln_unit_refuse(r, &p->units[i], kiln_fail(err, KILN_E_IO, "its counters are incomplete"), err);
+        return kiln_unit_refuse(r, &p->units[i],
+                                kiln_fail(err, KILN_E_IO, "its counters are incomplete"), err);
     if (i == 0 || min2 < s->min2) s->min2 = min2;
     if (i == 0 || max2 > s->max2) s->max2 = max2;
     s->fallbacks += (uint64_t)fallbacks;
@@ -313,14 +336,16 @@ static kiln_status sum_range(kiln_run *r, ranges *p, uint64_t i, kiln_error *err
 
 static const char measuring[] = "measuring spacing";
 
-/* Tasks of a plan find the partition made, and know its sum from the claim. A gather makes again what is damaged or gone. */
+/* Tasks of a plan find the partition made, and know its sum from the claim. A gather makes again
+ * what is damaged or gone. */
 static kiln_status share_partition(kiln_run *r, ranges *p, bool due, uint64_t *sum, kiln_error *err)
 {
     static const char decision[] = "partition-sum";
     const kiln_scratch_use use = kiln_run_scratch_use(r);
     if (use == KILN_SCRATCH_PLAN && due) KILN_TRY(make_partition(r, p, sum, err));
     KILN_TRY(kiln_run_decide(r, decision, sum, err));
-    if (use != KILN_SCRATCH_MEND || !due || !kiln_run_is_planned(r, measuring, p->units, p->n)) return KILN_OK;
+    if (use != KILN_SCRATCH_MEND || !due || !kiln_run_is_planned(r, measuring, p->units, p->n))
+        return KILN_OK;
     return make_partition(r, p, sum, err);
 }
 
@@ -345,8 +370,9 @@ static kiln_status run_ranges(kiln_run *r, ranges *p, kiln_error *err)
     return KILN_OK;
 }
 
-/* ---- the way back ------------------------------------------------------------------------------------------------------- */
-/* Keyed by what the ranges found for this group: a range that comes out as before changes nothing. */
+/* ---- the way back ---------------------------------------------------------------------------- */
+/* Keyed by what the ranges found for this group: a range that comes out as before changes
+ * nothing. */
 static kiln_hash back_key(kiln_run *r, const ranges *p, uint32_t first, uint32_t end, uint32_t high)
 {
     char name[32];
@@ -360,7 +386,8 @@ static kiln_hash back_key(kiln_run *r, const ranges *p, uint32_t first, uint32_t
     for (uint64_t i = 0; i < p->n; i++) {
         const kiln_unit_result *found = &p->units[i].result;
         for (uint32_t o = 0; o < found->n; o++)
-            if (!strcmp(found->outputs[o].name, name)) kiln_key_hash(h, "piece", found->outputs[o].hash);
+            if (!strcmp(found->outputs[o].name, name))
+                kiln_key_hash(h, "piece", found->outputs[o].hash);
     }
     return kiln_key_end(h);
 }
@@ -368,8 +395,10 @@ static kiln_hash back_key(kiln_run *r, const ranges *p, uint32_t first, uint32_t
 static uint64_t back_ram(const ranges *p, uint64_t rows)
 {
     enum { SPACING = 4, PIECE = 8 };
-    const uint64_t piece = rows < p->payload.ranges.range_rows ? rows : p->payload.ranges.range_rows;
-    return rows * SPACING + piece * PIECE * 2 + kiln_outputs_ram(rows * SPACING + KILN_RANK_BINS * 4) + (4u << 20);
+    const uint64_t piece =
+        rows < p->payload.ranges.range_rows ? rows : p->payload.ranges.range_rows;
+    return rows * SPACING + piece * PIECE * 2 +
+           kiln_outputs_ram(rows * SPACING + KILN_RANK_BINS * 4) + (4u << 20);
 }
 
 /* Blocks whose spacing one unit sorts back. */
@@ -378,7 +407,8 @@ typedef struct {
     uint64_t rows;
 } block_group;
 
-static kiln_status add_back(kiln_run *r, ranges *p, uint64_t i, const block_group *g, uint32_t high, kiln_error *err)
+static kiln_status add_back(kiln_run *r, ranges *p, uint64_t i, const block_group *g, uint32_t high,
+                            kiln_error *err)
 {
     const size_t bytes = sizeof(kiln_knn_unit) + p->n * sizeof(kiln_hash);
     KILN_TRY(kiln_alloc(&p->s->payloads[i], bytes, 1, "the keys of ranges", err));
@@ -389,15 +419,16 @@ static kiln_status add_back(kiln_run *r, ranges *p, uint64_t i, const block_grou
     u.ranges.high = high;
     memcpy(p->s->payloads[i], &u, sizeof u);
     for (uint64_t k = 0; k < p->n; k++)
-        memcpy((char *)p->s->payloads[i] + sizeof u + k * sizeof(kiln_hash), &p->units[k].key, sizeof(kiln_hash));
+        memcpy((char *)p->s->payloads[i] + sizeof u + k * sizeof(kiln_hash), &p->units[k].key,
+               sizeof(kiln_hash));
     p->s->units[i] = (kiln_unit){.key = back_key(r, p, g->first, g->end, high),
                                  .payload = p->s->payloads[i],
                                  .payload_bytes = bytes,
                                  .cost = g->rows,
                                  .ram = back_ram(p, g->rows),
                                  .planning = !p->back_is_shared};
-    (void)snprintf(p->s->units[i].name, sizeof p->s->units[i].name, "spacing of %u blocks from %s", g->end - g->first,
-                   p->s->source->chunks[g->first].name);
+    (void)snprintf(p->s->units[i].name, sizeof p->s->units[i].name, "spacing of %u blocks from %s",
+                   g->end - g->first, p->s->source->chunks[g->first].name);
     for (uint32_t b = g->first; b < g->end; b++) p->s->unit_of_block[b] = (uint32_t)i;
     return KILN_OK;
 }
@@ -406,7 +437,8 @@ static kiln_status list_groups(kiln_run *r, ranges *p, uint32_t high, kiln_error
 {
     const kiln_layer *source = p->s->source;
     uint64_t rows, n = 0;
-    for (uint32_t b = 0; b < source->n_chunks; n++) b = kiln_knn_group_end(source, b, p->payload.ranges.group_rows, &rows);
+    for (uint32_t b = 0; b < source->n_chunks; n++)
+        b = kiln_knn_group_end(source, b, p->payload.ranges.group_rows, &rows);
     KILN_TRY(reserve_unit_output(p->s, n, err));
     n = 0;
     for (block_group g = {0}; g.first < source->n_chunks; g.first = g.end, n++) {
@@ -442,15 +474,19 @@ static void ranges_free(ranges *p)
 
 static kiln_status measure_ranges(kiln_run *r, uint64_t rows, ranges *p, kiln_error *err)
 {
-    plan_ranges(r, rows ? rows : choose_range_rows(r, p->s->source->count, p->payload.neighbors, RANGE_ROWS), p);
+    plan_ranges(r,
+                rows ? rows
+                     : choose_range_rows(r, p->s->source->count, p->payload.neighbors, RANGE_ROWS),
+                p);
     p->s->n_ranges = p->n;
     p->s->range_rows = p->payload.ranges.range_rows;
     KILN_TRY(run_ranges(r, p, err));
     return run_back(r, p, err);
 }
 
-/* ---- which way ---------------------------------------------------------------------------------------------------------- */
-/* Asks a GPU's worker whether its device has room for the whole layer. Only there it is known what is free. */
+/* ---- which way ------------------------------------------------------------------------------- */
+/* Asks a GPU's worker whether its device has room for the whole layer. Only there it is known what
+ * is free. */
 static kiln_status ask_device(kiln_run *r, const ranges *p, bool *fits, kiln_error *err)
 {
     unsigned char answer = 0;
@@ -466,29 +502,34 @@ static kiln_status ask_device(kiln_run *r, const ranges *p, bool *fits, kiln_err
                    .planning = true,
                    .volatile_result = true};
     kiln_status st = kiln_run_units(r, "asking the GPU for its free memory", &u, 1, err);
-    if (st == KILN_OK && !u.quarantined) st = kiln_unit_struct(r, &u, "fits", &answer, sizeof answer, err);
+    if (st == KILN_OK && !u.quarantined)
+        st = kiln_unit_struct(r, &u, "fits", &answer, sizeof answer, err);
     kiln_units_release(&u, 1);
     *fits = answer == 1;
     return st;
 }
 
-/* Host memory has no room for the points: does a GPU's have it? A result that is stored needs none. */
-static kiln_status choose_device(kiln_run *r, kiln_hash key, const ranges *p, bool *on_device, kiln_error *err)
+/* Host memory has no room for the points: does a GPU's have it? A result that is stored needs
+ * none. */
+static kiln_status choose_device(kiln_run *r, kiln_hash key, const ranges *p, bool *on_device,
+                                 kiln_error *err)
 {
     const char *kind;
     const kiln_layer *source = p->s->source;
     *on_device = false;
-    if (source->count > WHOLE_ROWS || kiln_knn_on_device_ram(source) > kiln_run_unit_ram(r)) return KILN_OK;
+    if (source->count > WHOLE_ROWS || kiln_knn_on_device_ram(source) > kiln_run_unit_ram(r))
+        return KILN_OK;
     KILN_TRY(kiln_run_device_kind(r, &kind, err));
     if (strcmp(kind, "cpu") == 0) return KILN_OK;
     if (!kiln_run_force(r)) KILN_TRY(is_stored(r, key, on_device, err));
     return *on_device ? KILN_OK : ask_device(r, p, on_device, err);
 }
 
-/* What is stored is gone on with, so that a run after a kill does nothing twice because more memory is free than before. Devices
- * are counted only where it matters. *rows: of stored ranges, 0: there are none. */
-static kiln_status choose_whole(kiln_run *r, kiln_hash key, ranges *p, uint64_t *rows, bool *whole, bool *on_device,
-                                kiln_error *err)
+/* What is stored is gone on with, so that a run after a kill does nothing twice because more memory
+ * is free than before. Devices are counted only where it matters. *rows: of stored ranges, 0: there
+ * are none. */
+static kiln_status choose_whole(kiln_run *r, kiln_hash key, ranges *p, uint64_t *rows, bool *whole,
+                                bool *on_device, kiln_error *err)
 {
     const uint64_t n = p->s->source->count;
     unsigned workers = 1;
@@ -512,9 +553,10 @@ static kiln_status choose_whole(kiln_run *r, kiln_hash key, ranges *p, uint64_t 
     return KILN_OK;
 }
 
-/* What the plan chooses for all hosts; *rows 0: it measures the whole. A GPU that has room for the whole takes less time for it
- * than for a partition. */
-static kiln_status choose_for_all(kiln_run *r, kiln_hash key, ranges *p, uint64_t *rows, bool *on_device, kiln_error *err)
+/* What the plan chooses for all hosts; *rows 0: it measures the whole. A GPU that has room for the
+ * whole takes less time for it than for a partition. */
+static kiln_status choose_for_all(kiln_run *r, kiln_hash key, ranges *p, uint64_t *rows,
+                                  bool *on_device, kiln_error *err)
 {
     enum { ROW_NS = 300 };
     const uint64_t n = p->s->source->count;
@@ -523,18 +565,21 @@ static kiln_status choose_for_all(kiln_run *r, kiln_hash key, ranges *p, uint64_
     const char *kind = "cpu";
     bool whole = false;
     if (pays && n <= WHOLE_ROWS) KILN_TRY(kiln_run_device_kind(r, &kind, err));
-    if (!pays || strcmp(kind, "cpu") != 0) KILN_TRY(choose_whole(r, key, p, rows, &whole, on_device, err));
+    if (!pays || strcmp(kind, "cpu") != 0)
+        KILN_TRY(choose_whole(r, key, p, rows, &whole, on_device, err));
     if (*rows == 0 && !whole)
-        *rows = pays ? choose_shared_rows(r, n, k, kiln_run_tasks(r)) : choose_range_rows(r, n, k, RANGE_ROWS);
+        *rows = pays ? choose_shared_rows(r, n, k, kiln_run_tasks(r))
+                     : choose_range_rows(r, n, k, RANGE_ROWS);
     return KILN_OK;
 }
 
 /* What a task's host has of memory and devices is not asked. */
-static kiln_status choose_ranges(kiln_run *r, kiln_hash key, ranges *p, uint64_t *rows, bool *whole, bool *on_device,
-                                 kiln_error *err)
+static kiln_status choose_ranges(kiln_run *r, kiln_hash key, ranges *p, uint64_t *rows, bool *whole,
+                                 bool *on_device, kiln_error *err)
 {
     if (kiln_run_tasks(r) == 0) return choose_whole(r, key, p, rows, whole, on_device, err);
-    if (kiln_run_scratch_use(r) == KILN_SCRATCH_PLAN) KILN_TRY(choose_for_all(r, key, p, rows, on_device, err));
+    if (kiln_run_scratch_use(r) == KILN_SCRATCH_PLAN)
+        KILN_TRY(choose_for_all(r, key, p, rows, on_device, err));
     KILN_TRY(kiln_run_decide(r, "range-rows", rows, err));
     *whole = *rows == 0;
     return KILN_OK;
@@ -547,19 +592,24 @@ static uint64_t least_ram(const kiln_layer *source, uint64_t rows, ranges *p)
     if (n <= RANGE_ROWS_LEAST && !rows) return whole_ram(n);
     if (!rows) rows = RANGE_ROWS_LEAST;
     p->payload.ranges.range_rows = rows;
-    const uint64_t group = rows > n / GROUPS_MOST ? rows : n / GROUPS_MOST, block = kiln_layer_size_of(source).rows;
-    const uint64_t ways[] = {range_ram(rows, n, p->payload.neighbors), kiln_spatial_least_ram(source), back_ram(p, group + block)};
+    const uint64_t group = rows > n / GROUPS_MOST ? rows : n / GROUPS_MOST,
+                   block = kiln_layer_size_of(source).rows;
+    const uint64_t ways[] = {range_ram(rows, n, p->payload.neighbors),
+                             kiln_spatial_least_ram(source), back_ram(p, group + block)};
     uint64_t most = 0;
     for (size_t i = 0; i < sizeof ways / sizeof *ways; i++)
         if (ways[i] > most) most = ways[i];
     return most;
 }
 
-kiln_status kiln_spacing_measure(kiln_run *r, const kiln_scene *scene, const kiln_layer *source, const kiln_spacing_options *o,
-                                 kiln_spacing *out, kiln_error *err)
+kiln_status kiln_spacing_measure(kiln_run *r, const kiln_scene *scene, const kiln_layer *source,
+                                 const kiln_spacing_options *o, kiln_spacing *out, kiln_error *err)
 {
     enum { BACK_ROW_NS = 25 };
-    const kiln_knn_unit u = {.neighbors = o->neighbors, .fallback2 = o->fallback2, .most2 = o->most2, .source = source->digest};
+    const kiln_knn_unit u = {.neighbors = o->neighbors,
+                             .fallback2 = o->fallback2,
+                             .most2 = o->most2,
+                             .source = source->digest};
     const kiln_hash key = kiln_key_end(key_values(r, "spacing", source, &u));
     uint64_t rows = o->range_rows;
     bool whole = source->count == 0, on_device = false;
@@ -570,10 +620,13 @@ kiln_status kiln_spacing_measure(kiln_run *r, const kiln_scene *scene, const kil
     p->s = out;
     p->payload = u;
     p->back_is_shared = kiln_knn_is_shared(source->count, rows, BACK_ROW_NS);
-    kiln_run_foresee_ram(r, least_ram(source, rows, p), source->count / RANGE_ROWS_LEAST + GROUPS_MOST);
+    kiln_run_foresee_ram(r, least_ram(source, rows, p),
+                         source->count / RANGE_ROWS_LEAST + GROUPS_MOST);
     plan_partition(r, scene, p);
     if (!whole && !rows) st = choose_ranges(r, key, p, &rows, &whole, &on_device, err);
-    if (st == KILN_OK) st = whole ? measure_whole(r, &u, on_device, key, out, err) : measure_ranges(r, rows, p, err);
+    if (st == KILN_OK)
+        st = whole ? measure_whole(r, &u, on_device, key, out, err)
+                   : measure_ranges(r, rows, p, err);
     ranges_free(p);
     return st;
 }
@@ -584,12 +637,13 @@ kiln_status kiln_spacing_report(const kiln_spacing *s, json_t *report, kiln_erro
     if (s->n_ranges == 0) {
         o = json_pack("{s:o}", "whole_s", kiln_json_real(s->whole_s));
     } else {
-        o = json_pack("{s:o, s:o, s:o, s:I, s:I, s:I, s:I, s:I}", "partition_s", kiln_json_real(s->partition_s), "ranges_s",
-                      kiln_json_real(s->ranges_s), "back_s", kiln_json_real(s->back_s), "ranges", (json_int_t)s->n_ranges,
-                      "range_rows", (json_int_t)s->range_rows, "batches", (json_int_t)s->batches, "candidates",
-                      (json_int_t)s->candidates, "queries", (json_int_t)s->queries);
-        kiln_chat("%s: partition took %.2f s, ranges %.2f s, scatter back to blocks %.2f s", KILN_COUNT(s->n_ranges, "range"),
-                  s->partition_s, s->ranges_s, s->back_s);
+        o = json_pack("{s:o, s:o, s:o, s:I, s:I, s:I, s:I, s:I}", "partition_s",
+                      kiln_json_real(s->partition_s), "ranges_s", kiln_json_real(s->ranges_s),
+                      "back_s", kiln_json_real(s->back_s), "ranges", (json_int_t)s->n_ranges,
+                      "range_rows", (json_int_t)s->range_rows, "batches", (json_int_t)s->batches,
+                      "candidates", (json_int_t)s->candidates, "queries", (json_int_t)s->queries);
+        kiln_chat("%s: partition took %.2f s, ranges %.2f s, scatter back to blocks %.2f s",
+                  KILN_COUNT(s->n_ranges, "range"), s->partition_s, s->ranges_s, s->back_s);
     }
     if (o && json_object_set_new(report, "phases", o) == 0) return KILN_OK;
     return kiln_fail(err, KILN_E_NOMEM, "cannot write the report");

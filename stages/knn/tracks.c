@@ -18,7 +18,8 @@ static int track_cameras_by_name(const void *a, const void *b)
 
 static const kiln_source_file *find_source(const kiln_tracks *t, const char *path)
 {
-    for (uint32_t lo = 0, hi = t->n_sources; lo < hi;) { /* not bsearch: a key would be a whole kiln_source_file */
+    /* not bsearch: a key would be a whole kiln_source_file */
+    for (uint32_t lo = 0, hi = t->n_sources; lo < hi;) {
         const uint32_t middle = lo + (hi - lo) / 2;
         const int order = strcmp(path, t->sources[middle].path);
         if (order == 0) return &t->sources[middle];
@@ -41,7 +42,9 @@ static const kiln_source_file *part_of_model(const kiln_tracks *t, const char *p
 kiln_status kiln_tracks_get(kiln_manifest *m, const kiln_scene *s, kiln_tracks *t, kiln_error *err)
 {
     memset(t, 0, sizeof *t);
-    t->suffix = strcmp(s->source_format, "colmap-bin") == 0 ? "bin" : strcmp(s->source_format, "colmap-txt") == 0 ? "txt" : NULL;
+    t->suffix = strcmp(s->source_format, "colmap-bin") == 0   ? "bin"
+                : strcmp(s->source_format, "colmap-txt") == 0 ? "txt"
+                                                              : NULL;
     t->colmap = t->suffix && s->kind == KILN_SCENE_POINTS;
     if (!t->colmap) return KILN_OK;
     snprintf(t->folder, sizeof t->folder, "%s", s->source_path);
@@ -70,10 +73,12 @@ void kiln_key_tracks(kiln_hasher *h, const kiln_tracks *t)
     kiln_key_hash(h, "cameras", t->cameras_file->hash);
     kiln_key_hash(h, "images", t->images_file->hash);
     for (uint32_t i = 0; i < t->n_cameras; i++) {
-        const kiln_source_file *photo = t->cameras[i].photo[0] ? find_source(t, t->cameras[i].photo) : NULL;
+        const kiln_source_file *photo =
+            t->cameras[i].photo[0] ? find_source(t, t->cameras[i].photo) : NULL;
         kiln_key_text(h, "camera", t->cameras[i].name);
         if (photo) kiln_key_hash(h, "photo", photo->hash);
-        const kiln_source_file *mask = t->cameras[i].mask[0] ? find_source(t, t->cameras[i].mask) : NULL;
+        const kiln_source_file *mask =
+            t->cameras[i].mask[0] ? find_source(t, t->cameras[i].mask) : NULL;
         if (mask) kiln_key_hash(h, "mask", mask->hash); /* without masks the key of before */
     }
 }
@@ -81,7 +86,8 @@ void kiln_key_tracks(kiln_hasher *h, const kiln_tracks *t)
 const kiln_camera *kiln_tracks_camera(const kiln_tracks *t, const char *name)
 {
     const kiln_camera key = {.name = name};
-    return t->n_cameras ? bsearch(&key, t->cameras, t->n_cameras, sizeof key, track_cameras_by_name) : NULL;
+    return t->n_cameras ? bsearch(&key, t->cameras, t->n_cameras, sizeof key, track_cameras_by_name)
+                        : NULL;
 }
 
 kiln_status kiln_tracks_check(const kiln_tracks *t, const char *path, kiln_error *err)

@@ -1,4 +1,5 @@
-/* distance_prior -- see distance_prior.h. Only + - * / and square roots of doubles: the same on every machine. */
+/* distance_prior -- see distance_prior.h. Only + - * / and square roots of doubles: the same on
+ * every machine. */
 #include "stages/lod/distance_prior.h"
 
 #include "base/memory.h"
@@ -16,8 +17,8 @@ enum {
     FAR = 16 /* an object's orbit is 4 to 8 central radii away, that of a capture 50 and more */
 };
 
-/* The longest axes of the farthest tenth of the rows by those of the nearest quarter, medians: objects have 0.6 to 1.3, captures
- * and parts of them 2.8 to 10. */
+/* The longest axes of the farthest tenth of the rows by those of the nearest quarter, medians:
+ * objects have 0.6 to 1.3, captures and parts of them 2.8 to 10. */
 static const double coarser = 0.69314718; /* ln 2 */
 
 typedef struct {
@@ -39,7 +40,8 @@ static void sample_release(sample *s)
 }
 
 /* Every stride-th row of the layer, counted through all chunks. */
-static kiln_status take_chunk(kiln_manifest *m, const kiln_chunk *c, uint64_t before, uint64_t stride, sample *s, kiln_error *err)
+static kiln_status take_chunk(kiln_manifest *m, const kiln_chunk *c, uint64_t before,
+                              uint64_t stride, sample *s, kiln_error *err)
 {
     float *means = NULL, *log_scales = NULL;
     kiln_status st;
@@ -48,10 +50,12 @@ static kiln_status take_chunk(kiln_manifest *m, const kiln_chunk *c, uint64_t be
     KILN_GO(KILN_ALLOC_UNSET(&means, 3 * c->count, "the means of a chunk", err));
     KILN_GO(KILN_ALLOC_UNSET(&log_scales, 3 * c->count, "the scales of a chunk", err));
     KILN_GO(kiln_plane_read(m, c, "means", means, 3 * c->count * sizeof *means, err));
-    KILN_GO(kiln_plane_read(m, c, "log_scales", log_scales, 3 * c->count * sizeof *log_scales, err));
+    KILN_GO(
+        kiln_plane_read(m, c, "log_scales", log_scales, 3 * c->count * sizeof *log_scales, err));
     for (uint64_t i = first; i < c->count; i += stride, s->n++) {
         for (uint64_t a = 0; a < 3; a++) s->at[a][s->n] = (double)means[a * c->count + i];
-        s->size[s->n] = (double)fmaxf(log_scales[i], fmaxf(log_scales[c->count + i], log_scales[2 * c->count + i]));
+        s->size[s->n] = (double)fmaxf(
+            log_scales[i], fmaxf(log_scales[c->count + i], log_scales[2 * c->count + i]));
     }
 done:
     free(means);
@@ -59,11 +63,14 @@ done:
     return st;
 }
 
-static kiln_status take_sample(kiln_manifest *m, const kiln_layer *baked, sample *s, kiln_error *err)
+static kiln_status take_sample(kiln_manifest *m, const kiln_layer *baked, sample *s,
+                               kiln_error *err)
 {
     const uint64_t stride = baked->count / SAMPLED + 1;
     uint64_t before = 0;
-    for (int a = 0; a < 3; a++) KILN_TRY(KILN_ALLOC_UNSET(&s->at[a], baked->count / stride + 1, "a sample of the scene", err));
+    for (int a = 0; a < 3; a++)
+        KILN_TRY(
+            KILN_ALLOC_UNSET(&s->at[a], baked->count / stride + 1, "a sample of the scene", err));
     KILN_TRY(KILN_ALLOC_UNSET(&s->size, baked->count / stride + 1, "a sample of the scene", err));
     KILN_TRY(KILN_ALLOC_UNSET(&s->away, baked->count / stride + 1, "a sample of the scene", err));
     for (uint32_t i = 0; i < baked->n_chunks; i++) {
@@ -88,7 +95,8 @@ static double median_of(double *v, uint64_t n)
 static void measure_away(sample *s, const double middle[3])
 {
     for (uint64_t i = 0; i < s->n; i++) {
-        const double d[3] = {s->at[0][i] - middle[0], s->at[1][i] - middle[1], s->at[2][i] - middle[2]};
+        const double d[3] = {s->at[0][i] - middle[0], s->at[1][i] - middle[1],
+                             s->at[2][i] - middle[2]};
         s->away[i] = kiln_vec3_length(d);
     }
 }
@@ -105,7 +113,9 @@ static void measure_middle(sample *s, kiln_distance_prior *out)
     measure_away(s, middle);
     const double part = frexp(median_of(s->away, s->n), &power);
     out->radius = part > 0 ? ldexp(part < 0.75 ? 0.625 : 0.875, power) : 0;
-    for (int a = 0; a < 3; a++) out->middle[a] = part > 0 ? floor(8 * middle[a] / out->radius + 0.5) * out->radius / 8 : middle[a];
+    for (int a = 0; a < 3; a++)
+        out->middle[a] =
+            part > 0 ? floor(8 * middle[a] / out->radius + 0.5) * out->radius / 8 : middle[a];
 }
 
 static int by_away(const void *a, const void *b)
@@ -115,7 +125,8 @@ static int by_away(const void *a, const void *b)
     return order ? order : (x->size > y->size) - (x->size < y->size);
 }
 
-/* Whether rows are coarser the farther out they stand, as training makes them of what cameras in the middle see. */
+/* Whether rows are coarser the farther out they stand, as training makes them of what cameras in
+ * the middle see. */
 static kiln_status is_coarser_outside(sample *s, const double middle[3], bool *yes, kiln_error *err)
 {
     placed *rows;
@@ -132,7 +143,8 @@ static kiln_status is_coarser_outside(sample *s, const double middle[3], bool *y
 }
 
 /* How far the nearest camera is from the middle. */
-static double orbit_away(const kiln_scene *scene, const kiln_camera *cameras, uint32_t n, const double middle[3])
+static double orbit_away(const kiln_scene *scene, const kiln_camera *cameras, uint32_t n,
+                         const double middle[3])
 {
     double least = DBL_MAX, at[3];
     for (uint32_t i = 0; i < n; i++) {
@@ -143,7 +155,8 @@ static double orbit_away(const kiln_scene *scene, const kiln_camera *cameras, ui
     return least;
 }
 
-kiln_status kiln_distance_prior_find(kiln_manifest *m, const kiln_scene *scene, const kiln_layer *baked, const kiln_camera *cameras,
+kiln_status kiln_distance_prior_find(kiln_manifest *m, const kiln_scene *scene,
+                                     const kiln_layer *baked, const kiln_camera *cameras,
                                      uint32_t n_cameras, kiln_distance_prior *out, kiln_error *err)
 {
     sample s = {.n = 0};
@@ -167,14 +180,16 @@ float kiln_distance_prior_of(const kiln_distance_prior *p, const double mean[3],
 {
     double away = 0;
     for (int a = 0; a < 3; a++) away += (mean[a] - p->middle[a]) * (mean[a] - p->middle[a]);
-    const double within = p->radius * p->radius, root = sqrt(weight / (away > within ? away : within));
+    const double within = p->radius * p->radius,
+                 root = sqrt(weight / (away > within ? away : within));
     return (float)kiln_clamp_f64(root * sqrt(root), 1e-30, 1e30);
 }
 
 void kiln_distance_prior_fill(const kiln_distance_prior *p, const kiln_coarsen_rows *rows)
 {
     for (uint64_t i = 0; i < rows->n; i++) {
-        const double mean[3] = {(double)rows->means[i], (double)rows->means[rows->n + i], (double)rows->means[2 * rows->n + i]};
+        const double mean[3] = {(double)rows->means[i], (double)rows->means[rows->n + i],
+                                (double)rows->means[2 * rows->n + i]};
         rows->prominence[i] = kiln_distance_prior_of(p, mean, (double)rows->weights[i]);
     }
 }

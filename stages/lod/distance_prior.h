@@ -1,14 +1,17 @@
 /* distance_prior -- what Gaussians weigh in a scene whose cameras say nothing about it.
  *
- * A scene without cameras has an orbit of our own around it. That judges an object, which is looked at from outside. It is no judge
- * of a scene with an interior: a capture's background hides what stands in the middle, and from outside all of it is small. Such a
- * scene is one whose rows lie close together beside the distance of the orbit, or are coarser the farther out they stand, as
+ * A scene without cameras has an orbit of our own around it. That judges an object, which is looked
+ * at from outside. It is no judge of a scene with an interior: a capture's background hides what
+ * stands in the middle, and from outside all of it is small. Such a scene is one whose rows lie
+ * close together beside the distance of the orbit, or are coarser the farther out they stand, as
  * training makes them of what is seen from within. People look at it from the middle, about.
  *
- * So the prominence of a row is (W / max(d^2, r^2))^(3/4): d is its distance from the middle, r the scene's central radius.
+ * So the prominence of a row is (W / max(d^2, r^2))^(3/4): d is its distance from the middle, r the
+ * scene's central radius.
  *
- * The middle is the median of the rows along each axis, r the median of the distances from it. Both are of at most SAMPLED rows,
- * evenly spread over the chunks, and rounded, so that one row more or less rarely changes them. For the parent's main thread. */
+ * The middle is the median of the rows along each axis, r the median of the distances from it. Both
+ * are of at most SAMPLED rows, evenly spread over the chunks, and rounded, so that one row more or
+ * less rarely changes them. For the parent's main thread. */
 #ifndef KILN_STAGES_LOD_DISTANCE_PRIOR_H
 #define KILN_STAGES_LOD_DISTANCE_PRIOR_H
 
@@ -21,10 +24,12 @@ typedef struct {
     double radius;    /* 0: there is none */
 } kiln_distance_prior;
 
-/* Sets *out to the prior of a scene whose cameras are all of an orbit that is no judge of it; radius 0 for any other scene.
- * KILN_E_NOMEM, and what reading planes returns. */
-kiln_status kiln_distance_prior_find(kiln_manifest *m, const kiln_scene *scene, const kiln_layer *baked, const kiln_camera *cameras,
-                                     uint32_t n_cameras, kiln_distance_prior *out, kiln_error *err) KILN_MUST_CHECK;
+/* Sets *out to the prior of a scene whose cameras are all of an orbit that is no judge of it;
+ * radius 0 for any other scene. KILN_E_NOMEM, and what reading planes returns. */
+kiln_status kiln_distance_prior_find(kiln_manifest *m, const kiln_scene *scene,
+                                     const kiln_layer *baked, const kiln_camera *cameras,
+                                     uint32_t n_cameras, kiln_distance_prior *out,
+                                     kiln_error *err) KILN_MUST_CHECK;
 /* The prominence of a row of this weight W at `mean`; above 0 and finite. */
 float kiln_distance_prior_of(const kiln_distance_prior *p, const double mean[3], double weight);
 /* Sets rows->prominence from means and weights. */

@@ -9,7 +9,8 @@
 #include <stdlib.h>
 #include <string.h>
 
-kiln_status kiln_lod_error_source_cameras(kiln_lod_error_source *s, const kiln_camera *all, uint32_t n_all, kiln_error *err)
+kiln_status kiln_lod_error_source_cameras(kiln_lod_error_source *s, const kiln_camera *all,
+                                          uint32_t n_all, kiln_error *err)
 {
     s->n_cameras = 0;
     KILN_TRY(KILN_ALLOC(&s->cameras, n_all, "the cameras that measure", err));
@@ -46,11 +47,13 @@ static void set_view(const kiln_camera *c, const double origin[3], kiln_lod_erro
     v->focal = c->fx > c->fy ? c->fx : c->fy;
 }
 
-void kiln_lod_error_request_init(kiln_lod_error_request *q, const kiln_lod_error_source *s, const kiln_level_node *node)
+void kiln_lod_error_request_init(kiln_lod_error_request *q, const kiln_lod_error_source *s,
+                                 const kiln_level_node *node)
 {
     double lo[3], hi[3], middle[3];
     uint32_t seeing = 0, next = 0, met = 0;
-    *q = (kiln_lod_error_request){.profile = s->profile, .antialiased = s->antialiased, .near_m = s->near_m};
+    *q = (kiln_lod_error_request){
+        .profile = s->profile, .antialiased = s->antialiased, .near_m = s->near_m};
     for (int i = 0; i < 3; i++) {
         lo[i] = node->box_min[i] + s->origin[i];
         hi[i] = node->box_max[i] + s->origin[i];
@@ -61,7 +64,8 @@ void kiln_lod_error_request_init(kiln_lod_error_request *q, const kiln_lod_error
         seeing += kiln_lod_in_picture(s->cameras[i], 0, middle);
         among = among || finest_of(s->cameras[i], 0, lo, hi) <= 0;
     }
-    const bool all = seeing == 0 || among; /* a box around cameras has no middle that says who sees it */
+    /* a box around cameras has no middle that says who sees it */
+    const bool all = seeing == 0 || among;
     const uint32_t n = all ? s->n_cameras : seeing;
     q->n_views = n < KILN_LOD_CANDIDATES ? n : KILN_LOD_CANDIDATES;
     for (uint32_t i = 0; i < s->n_cameras; i++) {

@@ -3,7 +3,8 @@
 
 #include <string.h>
 
-#define CELL 64      /* pixels of a side, that a part has at most if the picture has no more than 32 of them */
+/* pixels of a side, that a part has at most if the picture has no more than 32 of them */
+#define CELL 64
 #define PIXELS 16384 /* of all parts together, about */
 #define EVENLY 0.125 /* of the likelihood */
 
@@ -32,7 +33,8 @@ static double sum_part(const double *cell, const part_grid *g, uint32_t part)
 }
 
 /* How likely each part is: they sum to 1, or to 0 if there is no difference. */
-static double weigh_parts(const kiln_lod_error_map *map, uint32_t n_levels, const part_grid *g, double weight[CELLS])
+static double weigh_parts(const kiln_lod_error_map *map, uint32_t n_levels, const part_grid *g,
+                          double weight[CELLS])
 {
     const uint32_t n = g->columns * g->rows;
     double all = 0;
@@ -40,10 +42,12 @@ static double weigh_parts(const kiln_lod_error_map *map, uint32_t n_levels, cons
     for (uint32_t k = 0; k < n_levels; k++) {
         double whole = 0;
         for (uint32_t i = 0; i < CELLS; i++) whole += map->cell[k][i];
-        for (uint32_t i = 0; i < n && whole > 0; i++) weight[i] += sum_part(map->cell[k], g, i) / whole;
+        for (uint32_t i = 0; i < n && whole > 0; i++)
+            weight[i] += sum_part(map->cell[k], g, i) / whole;
         all += whole > 0;
     }
-    for (uint32_t i = 0; i < n && all > 0; i++) weight[i] = (1 - EVENLY) * weight[i] / all + EVENLY / n;
+    for (uint32_t i = 0; i < n && all > 0; i++)
+        weight[i] = (1 - EVENLY) * weight[i] / all + EVENLY / n;
     return all > 0;
 }
 
@@ -54,8 +58,8 @@ static uint32_t number_of_parts(const part_grid *g, uint32_t width, uint32_t hei
     return n < 2 ? 2 : n > KILN_LOD_PARTS ? KILN_LOD_PARTS : (uint32_t)n;
 }
 
-static void set_part(const kiln_lod_error_map *map, uint32_t n_levels, const part_grid *g, uint32_t part, uint32_t width,
-                     uint32_t height, kiln_lod_error_part *out)
+static void set_part(const kiln_lod_error_map *map, uint32_t n_levels, const part_grid *g,
+                     uint32_t part, uint32_t width, uint32_t height, kiln_lod_error_part *out)
 {
     const uint32_t x = part % g->columns, y = part / g->columns;
     out->left = width * x / g->columns;
@@ -65,8 +69,8 @@ static void set_part(const kiln_lod_error_map *map, uint32_t n_levels, const par
     for (uint32_t k = 0; k < n_levels; k++) out->coarse[k] = sum_part(map->cell[k], g, part);
 }
 
-uint32_t kiln_lod_error_parts(const kiln_lod_error_map *map, uint32_t n_levels, uint32_t width, uint32_t height,
-                              kiln_lod_error_part out[KILN_LOD_PARTS])
+uint32_t kiln_lod_error_parts(const kiln_lod_error_map *map, uint32_t n_levels, uint32_t width,
+                              uint32_t height, kiln_lod_error_part out[KILN_LOD_PARTS])
 {
     double weight[CELLS], upto = 0;
     const part_grid g = {.across = cells_of_part(width),

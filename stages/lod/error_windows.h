@@ -1,13 +1,16 @@
 /* error_windows -- which parts of a picture are drawn where the whole of it is too large.
  *
- * Problem. A node that reaches from the cameras to the background has to be measured at the footprint that cameras have, or it
- * seems to lose up to a hundred times what it does. Such a picture has up to 256 times the pixels that measuring can afford.
+ * Problem. A node that reaches from the cameras to the background has to be measured at the
+ * footprint that cameras have, or it seems to lose up to a hundred times what it does. Such a
+ * picture has up to 256 times the pixels that measuring can afford.
  *
- * The same view is also measured at a coarser footprint, where the whole picture fits. There the difference of each level is summed
- * in cells. At the fine footprint some of the cells are drawn: systematic sampling in the order of the cells (Madow 1949), each
- * cell as likely as the share that it has of the coarse difference, mean over levels, and an eighth of that spread evenly. The
- * error of a level is its coarse error times the ratio of both footprints' estimates from the cells that were drawn (a ratio
- * estimator, Cochran, Sampling Techniques, chapter 6), which is exact where all cells grow alike.
+ * The same view is also measured at a coarser footprint, where the whole picture fits. There the
+ * difference of each level is summed in cells. At the fine footprint some of the cells are drawn:
+ * systematic sampling in the order of the cells (Madow 1949), each cell as likely as the share that
+ * it has of the coarse difference, mean over levels, and an eighth of that spread evenly. The error
+ * of a level is its coarse error times the ratio of both footprints' estimates from the cells that
+ * were drawn (a ratio estimator, Cochran, Sampling Techniques, chapter 6), which is exact where all
+ * cells grow alike.
  *
  * Pure: doubles of + - * /, in the order of cells. Same cells on every machine.
  */
@@ -33,8 +36,9 @@ typedef struct {
     double stands;                  /* for how many of its like */
 } kiln_lod_error_part;
 
-/* Of a picture of width x height pixels: at most KILN_LOD_PARTS, but for a map without any difference none. Returns how many. */
-uint32_t kiln_lod_error_parts(const kiln_lod_error_map *map, uint32_t n_levels, uint32_t width, uint32_t height,
-                              kiln_lod_error_part out[KILN_LOD_PARTS]);
+/* Of a picture of width x height pixels: at most KILN_LOD_PARTS, but for a map without any
+ * difference none. Returns how many. */
+uint32_t kiln_lod_error_parts(const kiln_lod_error_map *map, uint32_t n_levels, uint32_t width,
+                              uint32_t height, kiln_lod_error_part out[KILN_LOD_PARTS]);
 
 #endif

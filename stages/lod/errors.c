@@ -15,10 +15,12 @@
 #include <stdlib.h>
 #include <string.h>
 
-#define SIGMAS 2.5f               /* how far the window holds a Gaussian */
-#define FARTHEST 1e30f            /* scene units: where a window ends at the latest */
-#define NEAR 2.0                  /* radii of a node, nearer than which a camera is taken as it is */
-#define HIDDEN 0.1f               /* visibility below which a row counts less to a camera among the rows */
+#define SIGMAS 2.5f    /* how far the window holds a Gaussian */
+#define FARTHEST 1e30f /* scene units: where a window ends at the latest */
+/* radii of a node, nearer than which a camera is taken as it is */
+#define NEAR 2.0
+/* visibility below which a row counts less to a camera among the rows */
+#define HIDDEN 0.1f
 #define MOST_DIFFERENCE 1e4       /* of a colour */
 #define MOST_ERROR 3.40282347e38f /* the largest float32 */
 
@@ -27,7 +29,8 @@ enum {
     SIDE = KILN_LOD_WINDOW + 2 * KILN_LOD_BORDER,
     PICTURE = 4 * SIDE * SIDE,                    /* floats */
     WIDEST = KILN_LOD_CELLS * KILN_LOD_CELL_MOST, /* pixels of a picture that is drawn in parts */
-    STEP_MOST = 1000                              /* of a first step, either way: what the manifest takes */
+    /* of a first step, either way: what the manifest takes */
+    STEP_MOST = 1000
 };
 
 /* What is measured. */
@@ -47,8 +50,9 @@ typedef struct {
     float *reference, *level; /* [SIDE * SIDE][4] */
 } easel;
 
-/* ---- window ------------------------------------------------------------------------------------------------------------------ */
-/* The k-th smallest of n values, which are put into another order (Wirth's form of Hoare's selection). */
+/* ---- window ---------------------------------------------------------------------------------- */
+/* The k-th smallest of n values, which are put into another order (Wirth's form of Hoare's
+ * selection). */
 static float select_kth(float *v, int64_t n, int64_t k)
 {
     int64_t lo = 0, hi = n - 1;
@@ -80,21 +84,25 @@ static void find_reach(const kiln_coarsen_rows *rows, float *reach)
 }
 
 /* Farthest that the rows reach along an axis: how = -1 down, 1 up. */
-static float end_of(const kiln_coarsen_rows *rows, const float *reach, uint32_t axis, float how, float *edge)
+static float end_of(const kiln_coarsen_rows *rows, const float *reach, uint32_t axis, float how,
+                    float *edge)
 {
     const uint64_t n = rows->n, beyond = n / LEFT_OUT;
-    for (uint64_t i = 0; i < n; i++) edge[i] = kiln_clamp_f32(rows->means[axis * n + i] + how * reach[i], -FARTHEST, FARTHEST);
+    for (uint64_t i = 0; i < n; i++)
+        edge[i] = kiln_clamp_f32(rows->means[axis * n + i] + how * reach[i], -FARTHEST, FARTHEST);
     return select_kth(edge, (int64_t)n, (int64_t)(how > 0 ? n - 1 - beyond : beyond));
 }
 
 static kiln_status find_window(gauge *g, const kiln_coarsen_rows *rows, kiln_error *err)
 {
     float *reach, *edge;
-    KILN_TRY(kiln_alloc_unset((void **)&reach, rows->n, 2 * sizeof *reach, "the window of a node", err));
+    KILN_TRY(
+        kiln_alloc_unset((void **)&reach, rows->n, 2 * sizeof *reach, "the window of a node", err));
     edge = reach + rows->n;
     find_reach(rows, reach);
     for (uint32_t axis = 0; axis < 3; axis++) {
-        const double lo = end_of(rows, reach, axis, -1.0f, edge), hi = end_of(rows, reach, axis, 1.0f, edge);
+        const double lo = end_of(rows, reach, axis, -1.0f, edge),
+                     hi = end_of(rows, reach, axis, 1.0f, edge);
         g->middle[axis] = 0.5 * (lo + hi);
         g->half[axis] = 0.5 * (hi - lo);
     }
@@ -102,9 +110,10 @@ static kiln_status find_window(gauge *g, const kiln_coarsen_rows *rows, kiln_err
     return KILN_OK;
 }
 
-/* ---- views ------------------------------------------------------------------------------------------------------------------- */
-/* Makes the length 1; false if it is 0 or not finite. Divides by the largest component first, which kiln_vec3_normalise does not:
- * any finite vector has a direction here, and the last bits of stored errors depend on it. */
+/* ---- views ----------------------------------------------------------------------------------- */
+/* Makes the length 1; false if it is 0 or not finite. Divides by the largest component first, which
+ * kiln_vec3_normalise does not: any finite vector has a direction here, and the last bits of stored
+ * errors depend on it. */
 static bool normalise_any(double v[3])
 {
     const double largest = fmax(fabs(v[0]), fmax(fabs(v[1]), fabs(v[2])));
@@ -135,7 +144,11 @@ static double axis_reach(const gauge *g, const double axis[3])
 
 static kiln_level_eye eye_of(const kiln_lod_error_view *v, double near_m)
 {
-    kiln_level_eye e = {.left = -v->tan_x, .right = v->tan_x, .top = -v->tan_y, .bottom = v->tan_y, .near_m = near_m};
+    kiln_level_eye e = {.left = -v->tan_x,
+                        .right = v->tan_x,
+                        .top = -v->tan_y,
+                        .bottom = v->tan_y,
+                        .near_m = near_m};
     memcpy(e.at, v->centre, sizeof e.at);
     memcpy(e.axes, v->right, sizeof v->right);
     memcpy(e.axes + 6, v->forward, sizeof v->forward);
@@ -148,12 +161,14 @@ static void keep_view(const gauge *g, const kiln_lod_error_view *v, aim *a)
 {
     const kiln_coarsen_rows *coarsest = &g->levels[g->n_levels - 1];
     kiln_level_sight seen;
-    if (!kiln_level_rows_seen(coarsest->means, coarsest->weights, coarsest->visibility, coarsest->n, &a->eye, &seen))
+    if (!kiln_level_rows_seen(coarsest->means, coarsest->weights, coarsest->visibility, coarsest->n,
+                              &a->eye, &seen))
         seen.share = 0;
     memcpy(a->r, a->eye.axes, sizeof a->r);
     for (int i = 0; i < 3; i++) a->t[i] = -kiln_vec3_dot(a->r + 3 * i, v->centre);
     a->kept = true;
-    a->distance = kiln_level_sites_seen(&g->sites, &a->eye).distance; /* as it is when levels are chosen */
+    /* as it is when levels are chosen */
+    a->distance = kiln_level_sites_seen(&g->sites, &a->eye).distance;
     a->finest = a->distance / v->focal;
     a->share = seen.share;
     a->tan_x = v->tan_x;
@@ -168,7 +183,8 @@ static void aim_view(const gauge *g, const kiln_lod_error_view *v, bool keeps, a
     *a = (aim){.share = 1, .border = KILN_LOD_BORDER, .eye = eye_of(v, g->q->near_m)};
     for (int i = 0; i < 3; i++) forward[i] = g->middle[i] - v->centre[i];
     const double radius = kiln_vec3_length(g->half), away = kiln_vec3_length(forward);
-    a->among = g->sites.n > 0 && (away < radius || kiln_level_sites_around(&g->sites, &v->centre, 1));
+    a->among =
+        g->sites.n > 0 && (away < radius || kiln_level_sites_around(&g->sites, &v->centre, 1));
     if (keeps && g->sites.n > 0 && (a->among || away < NEAR * fmax(radius, g->q->near_m))) {
         keep_view(g, v, a);
         return;
@@ -182,9 +198,11 @@ static void aim_view(const gauge *g, const kiln_lod_error_view *v, bool keeps, a
     for (int i = 0; i < 3 && !normalise_any(down); i++) kiln_vec3_cross(forward, axes[i], down);
     kiln_vec3_cross(down, forward, right);
     a->distance = fmax(fmin(away, FARTHEST), 2 * fmax(radius, g->q->near_m));
-    for (int i = 0; i < 3; i++) a->t[i] = -kiln_vec3_dot(a->r + 3 * i, g->middle) + (i == 2 ? a->distance : 0);
+    for (int i = 0; i < 3; i++)
+        a->t[i] = -kiln_vec3_dot(a->r + 3 * i, g->middle) + (i == 2 ? a->distance : 0);
     const double nearest =
-        a->distance - axis_reach(g, forward); /* at least a quarter of the distance, half sides are at most the radius */
+        /* at least a quarter of the distance, half sides are at most the radius */
+        a->distance - axis_reach(g, forward);
     a->finest = fmax(away - radius, g->q->near_m) / v->focal;
     a->tan_x = axis_reach(g, right) / nearest;
     a->tan_y = axis_reach(g, down) / nearest;
@@ -207,8 +225,9 @@ static double usual_footprint(const aim *aims, uint32_t n)
     return seeing > 0 ? of[seeing / 2] : aims[0].finest;
 }
 
-/* Of each part of the candidates the one whose picture has most of the node, unless another part has one that has much more. One
- * that stands right before a few rows says nothing of the others. Where none has enough, all are turned towards the node. */
+/* Of each part of the candidates the one whose picture has most of the node, unless another part
+ * has one that has much more. One that stands right before a few rows says nothing of the others.
+ * Where none has enough, all are turned towards the node. */
 static void aim_views(gauge *g, aim aims[KILN_LOD_CANDIDATES])
 {
     const uint32_t all = g->q->n_views, parts = all < KILN_LOD_VIEWS ? all : KILN_LOD_VIEWS;
@@ -227,10 +246,11 @@ static void aim_views(gauge *g, aim aims[KILN_LOD_CANDIDATES])
     g->n_views = 0;
     for (uint32_t p = 0; p < parts; p++)
         if (!(most > 0) || aims[best[p]].share >= most / 4) aims[g->n_views++] = aims[best[p]];
-    for (uint32_t v = 0; !(most > 0) && v < g->n_views; v++) aim_view(g, &g->q->views[best[v]], false, &aims[v]);
+    for (uint32_t v = 0; !(most > 0) && v < g->n_views; v++)
+        aim_view(g, &g->q->views[best[v]], false, &aims[v]);
 }
 
-/* ---- pictures ---------------------------------------------------------------------------------------------------------------- */
+/* ---- pictures -------------------------------------------------------------------------------- */
 static kiln_status give_rows(void *context, uint32_t chunk, kiln_draw_chunk *out, kiln_error *err)
 {
     const kiln_coarsen_rows *r = context;
@@ -263,8 +283,9 @@ static void easel_close(easel *e)
     free(e->level);
 }
 
-static kiln_status draw_sight(const gauge *g, const easel *e, const kiln_view *view, const kiln_view_cut *cut,
-                              const kiln_coarsen_rows *rows, float *rgba, kiln_error *err)
+static kiln_status draw_sight(const gauge *g, const easel *e, const kiln_view *view,
+                              const kiln_view_cut *cut, const kiln_coarsen_rows *rows, float *rgba,
+                              kiln_error *err)
 {
     kiln_coarsen_rows given = *rows;
     const kiln_draw_scene scene = {.view = view,
@@ -307,7 +328,8 @@ static uint32_t cell_of(uint32_t pixel, uint32_t border, uint32_t pixels)
 }
 
 /* The same by cells; the border counts to the cells beside it. */
-static void difference_by_cells(const easel *e, const aim *a, uint32_t width, uint32_t height, double pixel, double *cell)
+static void difference_by_cells(const easel *e, const aim *a, uint32_t width, uint32_t height,
+                                double pixel, double *cell)
 {
     memset(cell, 0, KILN_LOD_CELLS * KILN_LOD_CELLS * sizeof *cell);
     for (uint32_t y = 0; y < height; y++)
@@ -328,28 +350,35 @@ static bool fits_whole(const aim *a, double footprint)
 }
 
 /* The picture of a view at a footprint. */
-static void view_at(const gauge *g, const aim *a, double footprint, uint32_t border, uint32_t most, kiln_view *view)
+static void view_at(const gauge *g, const aim *a, double footprint, uint32_t border, uint32_t most,
+                    kiln_view *view)
 {
     static const double origin[3] = {0};
     const kiln_profile *p = &kiln_profiles[g->q->profile];
     const double focal = a->distance / footprint;
-    const uint32_t width = 2 * border + side_of(a->tan_x, focal, most), height = 2 * border + side_of(a->tan_y, focal, most);
+    const uint32_t width = 2 * border + side_of(a->tan_x, focal, most),
+                   height = 2 * border + side_of(a->tan_y, focal, most);
     const double intrinsics[4] = {focal, focal, 0.5 * width, 0.5 * height};
-    kiln_view_init(view, a->r, a->t, origin, intrinsics, width, height, (float)g->q->near_m, p->far_m);
+    kiln_view_init(view, a->r, a->t, origin, intrinsics, width, height, (float)g->q->near_m,
+                   p->far_m);
 }
 
-/* What one view has at a footprint at which its picture fits: by[level]. map: of the view, or NULL. */
-static kiln_status measure_whole(const gauge *g, const easel *e, const aim *a, double footprint, kiln_lod_error_map *map,
-                                 double *by, kiln_error *err)
+/* What one view has at a footprint at which its picture fits: by[level]. map: of the view, or
+ * NULL. */
+static kiln_status measure_whole(const gauge *g, const easel *e, const aim *a, double footprint,
+                                 kiln_lod_error_map *map, double *by, kiln_error *err)
 {
     static const kiln_view_cut uncut = {0};
     kiln_view view;
     view_at(g, a, footprint, a->border, KILN_LOD_WINDOW, &view);
-    KILN_TRY(draw_sight(g, e, &view, &uncut, a->among ? &g->dim_reference : &g->reference, e->reference, err));
+    KILN_TRY(draw_sight(g, e, &view, &uncut, a->among ? &g->dim_reference : &g->reference,
+                        e->reference, err));
     for (uint32_t k = 0; k < g->n_levels; k++) {
-        KILN_TRY(draw_sight(g, e, &view, &uncut, a->among ? &g->dim_levels[k] : &g->levels[k], e->level, err));
+        KILN_TRY(draw_sight(g, e, &view, &uncut, a->among ? &g->dim_levels[k] : &g->levels[k],
+                            e->level, err));
         by[k] = difference(e, (uint64_t)view.width * view.height) * footprint * footprint;
-        if (map) difference_by_cells(e, a, view.width, view.height, footprint * footprint, map->cell[k]);
+        if (map)
+            difference_by_cells(e, a, view.width, view.height, footprint * footprint, map->cell[k]);
     }
     return KILN_OK;
 }
@@ -361,25 +390,31 @@ typedef struct {
 } coarse_sight;
 
 /* The same as measure_whole at a footprint at which it does not fit. */
-static kiln_status measure_parts(const gauge *g, const easel *e, const aim *a, double footprint, const coarse_sight *coarse,
-                                 double *by, kiln_error *err)
+static kiln_status measure_parts(const gauge *g, const easel *e, const aim *a, double footprint,
+                                 const coarse_sight *coarse, double *by, kiln_error *err)
 {
     kiln_lod_error_part parts[KILN_LOD_PARTS];
     double fine[KILN_LEVELS_MAX] = {0}, same[KILN_LEVELS_MAX] = {0};
     kiln_view whole;
     view_at(g, a, footprint, 0, WIDEST, &whole);
-    const uint32_t n = kiln_lod_error_parts(coarse->map, g->n_levels, whole.width, whole.height, parts);
+    const uint32_t n =
+        kiln_lod_error_parts(coarse->map, g->n_levels, whole.width, whole.height, parts);
     for (uint32_t i = 0; i < n; i++) {
         kiln_view view = whole;
-        const kiln_view_cut cut = kiln_view_cut_to(&view, parts[i].left, parts[i].top, parts[i].width, parts[i].height);
-        KILN_TRY(draw_sight(g, e, &view, &cut, a->among ? &g->dim_reference : &g->reference, e->reference, err));
+        const kiln_view_cut cut =
+            kiln_view_cut_to(&view, parts[i].left, parts[i].top, parts[i].width, parts[i].height);
+        KILN_TRY(draw_sight(g, e, &view, &cut, a->among ? &g->dim_reference : &g->reference,
+                            e->reference, err));
         for (uint32_t k = 0; k < g->n_levels; k++) {
-            KILN_TRY(draw_sight(g, e, &view, &cut, a->among ? &g->dim_levels[k] : &g->levels[k], e->level, err));
-            fine[k] += parts[i].stands * difference(e, (uint64_t)view.width * view.height) * footprint * footprint;
+            KILN_TRY(draw_sight(g, e, &view, &cut, a->among ? &g->dim_levels[k] : &g->levels[k],
+                                e->level, err));
+            fine[k] += parts[i].stands * difference(e, (uint64_t)view.width * view.height) *
+                       footprint * footprint;
             same[k] += parts[i].stands * parts[i].coarse[k];
         }
     }
-    for (uint32_t k = 0; k < g->n_levels; k++) by[k] = same[k] > 0 ? coarse->by[k] * (fine[k] / same[k]) : fine[k];
+    for (uint32_t k = 0; k < g->n_levels; k++)
+        by[k] = same[k] > 0 ? coarse->by[k] * (fine[k] / same[k]) : fine[k];
     return KILN_OK;
 }
 
@@ -394,9 +429,13 @@ typedef struct {
     double (*by)[KILN_LEVELS_MAX]; /* [view of them][level] */
 } sights;
 
-static double footprint_of(const sights *s, uint32_t i) { return ldexp(1.0, s->first_step + 2 * (int)i); }
+static double footprint_of(const sights *s, uint32_t i)
+{
+    return ldexp(1.0, s->first_step + 2 * (int)i);
+}
 
-/* The finest of the measured footprints at which the whole picture fits; the last one at the latest. */
+/* The finest of the measured footprints at which the whole picture fits; the last one at the
+ * latest. */
 static uint32_t first_whole(const sights *s, uint32_t view)
 {
     uint32_t i = 0;
@@ -404,12 +443,16 @@ static uint32_t first_whole(const sights *s, uint32_t view)
     return i;
 }
 
-static kiln_status measure_sight(const sights *s, const easel *e, uint32_t sight, bool whole, kiln_error *err)
+static kiln_status measure_sight(const sights *s, const easel *e, uint32_t sight, bool whole,
+                                 kiln_error *err)
 {
-    const uint32_t views = s->g->n_views, i = sight / views, v = sight % views, first = first_whole(s, v);
+    const uint32_t views = s->g->n_views, i = sight / views, v = sight % views,
+                   first = first_whole(s, v);
     const aim *a = &s->aims[v];
     if (whole != (i >= first)) return KILN_OK;
-    if (whole) return measure_whole(s->g, e, a, footprint_of(s, i), i == first ? &s->maps[v] : NULL, s->by[sight], err);
+    if (whole)
+        return measure_whole(s->g, e, a, footprint_of(s, i), i == first ? &s->maps[v] : NULL,
+                             s->by[sight], err);
     const coarse_sight coarse = {.map = &s->maps[v], .by = s->by[first * views + v]};
     return measure_parts(s->g, e, a, footprint_of(s, i), &coarse, s->by[sight], err);
 }
@@ -441,22 +484,27 @@ static kiln_status measure_views(const sights *s, unsigned threads, kiln_error *
     return st;
 }
 
-/* ---- what cameras see ------------------------------------------------------------------------------------- */
+/* ---- what cameras see ------------------------------------------------------------------------ */
 /* Rows whose colours are dimmed. The arrays of coefficients are of `store`, the others borrowed. */
 typedef struct {
     kiln_coarsen_rows rows;
     float *store;
 } dimmed_rows;
 
-static uint64_t coefficients_of(uint32_t sh_degree) { return 3 * ((uint64_t)sh_degree + 1) * (sh_degree + 1); }
+static uint64_t coefficients_of(uint32_t sh_degree)
+{
+    return 3 * ((uint64_t)sh_degree + 1) * (sh_degree + 1);
+}
 
-/* A colour is 1/2 + the sum over coefficients. To have it times k, the first coefficient takes over what the half must lose. */
+/* A colour is 1/2 + the sum over coefficients. To have it times k, the first coefficient takes over
+ * what the half must lose. */
 static void dim(const kiln_coarsen_rows *from, uint64_t n_sh, kiln_coarsen_rows *to)
 {
     const uint64_t n = from->n;
     for (uint64_t i = 0; i < n; i++) {
         const float v = from->visibility[i], k = v < HIDDEN ? sqrtf(v / HIDDEN) : 1.0f;
-        for (uint64_t c = 0; c < 3; c++) to->sh0[c * n + i] = k * from->sh0[c * n + i] + (k - 1.0f) * (0.5f / KILN_SH_C0);
+        for (uint64_t c = 0; c < 3; c++)
+            to->sh0[c * n + i] = k * from->sh0[c * n + i] + (k - 1.0f) * (0.5f / KILN_SH_C0);
         for (uint64_t c = 0; c < n_sh; c++) to->shN[c * n + i] = k * from->shN[c * n + i];
     }
 }
@@ -473,15 +521,17 @@ static kiln_status dimmed_make(const kiln_coarsen_rows *rows, dimmed_rows *out, 
     return KILN_OK;
 }
 
-/* ---- all of it -------------------------------------------------------------------------------------------- */
-/* The largest power of two that is not above the footprint of interest: the smallest that cameras have on the box, or where some
- * stand among the rows, that which is usual. Doubled until the parts of no picture are too large. */
+/* ---- all of it ------------------------------------------------------------------------------- */
+/* The largest power of two that is not above the footprint of interest: the smallest that cameras
+ * have on the box, or where some stand among the rows, that which is usual. Doubled until the parts
+ * of no picture are too large. */
 static int32_t first_step_of(const gauge *g, const aim *aims)
 {
     int step;
     bool kept = false;
     for (uint32_t v = 0; v < g->n_views; v++) kept = kept || aims[v].kept;
-    frexp(kiln_clamp_f64(kept ? g->usual : fmax(g->q->finest, g->usual), 1 / (double)FARTHEST, FARTHEST),
+    frexp(kiln_clamp_f64(kept ? g->usual : fmax(g->q->finest, g->usual), 1 / (double)FARTHEST,
+                         FARTHEST),
           &step); /* lenses may be anything */
     step--;
     for (uint32_t v = 0; v < g->n_views; v++) {
@@ -505,15 +555,19 @@ void kiln_lod_errors_add(const kiln_lod_errors *child, int32_t first_step, doubl
 
 bool kiln_lod_errors_good(const kiln_lod_errors *e, uint32_t n_levels)
 {
-    if (e->n_levels != n_levels || n_levels > KILN_LEVELS_MAX || e->first_step < -STEP_MOST || e->first_step > STEP_MOST)
+    if (e->n_levels != n_levels || n_levels > KILN_LEVELS_MAX || e->first_step < -STEP_MOST ||
+        e->first_step > STEP_MOST)
         return false;
     for (uint32_t k = 0; k < n_levels; k++)
         for (uint32_t i = 0; i < KILN_LOD_STEPS; i++)
-            if (!(e->at[k][i] >= 0 && e->at[k][i] <= MOST_ERROR) || (i > 0 && e->at[k][i] > 4 * e->at[k][i - 1])) return false;
+            if (!(e->at[k][i] >= 0 && e->at[k][i] <= MOST_ERROR) ||
+                (i > 0 && e->at[k][i] > 4 * e->at[k][i - 1]))
+                return false;
     return true;
 }
 
-/* The least error of which four times are at least `next`: a quarter, but that numbers below the least normal one are rounded. */
+/* The least error of which four times are at least `next`: a quarter, but that numbers below the
+ * least normal one are rounded. */
 static float quarter_of(float next)
 {
     const float quarter = 0.25f * next;
@@ -540,7 +594,8 @@ static double shares_of(const aim *aims, uint32_t n)
 }
 
 /* Sums of doubles in the order of views, whichever thread drew them. */
-static void add_up(const gauge *g, const aim *aims, double (*by)[KILN_LEVELS_MAX], const double *below, kiln_lod_errors *out)
+static void add_up(const gauge *g, const aim *aims, double (*by)[KILN_LEVELS_MAX],
+                   const double *below, kiln_lod_errors *out)
 {
     const uint32_t views = g->n_views;
     const double shares = shares_of(aims, views);
@@ -549,12 +604,15 @@ static void add_up(const gauge *g, const aim *aims, double (*by)[KILN_LEVELS_MAX
         for (uint32_t v = 0; v < views; v++)
             for (uint32_t k = 0; k < g->n_levels; k++) sums[i][k] += by[i / 2 * views + v][k];
     for (uint32_t i = 1; i < KILN_LOD_STEPS; i += 2)
-        for (uint32_t k = 0; k < g->n_levels; k++) sums[i][k] = 0.5 * (sums[i - 1][k] + sums[i + 1][k]);
+        for (uint32_t k = 0; k < g->n_levels; k++)
+            sums[i][k] = 0.5 * (sums[i - 1][k] + sums[i + 1][k]);
     for (uint32_t i = 0; i < KILN_LOD_STEPS; i++)
-        for (uint32_t k = 0; k < g->n_levels; k++) out->at[k][i] = (float)fmin(below[i] + sums[i][k] / shares, (double)MOST_ERROR);
+        for (uint32_t k = 0; k < g->n_levels; k++)
+            out->at[k][i] = (float)fmin(below[i] + sums[i][k] / shares, (double)MOST_ERROR);
 }
 
-/* What a child has lost at a footprint of the node, in its scene units squared, as a camera among the rows sees it. */
+/* What a child has lost at a footprint of the node, in its scene units squared, as a camera among
+ * the rows sees it. */
 static double lost_below(const kiln_lod_child_errors *child, const aim *a, double footprint)
 {
     const kiln_lod_errors *e = &child->errors;
@@ -567,8 +625,8 @@ static double lost_below(const kiln_lod_child_errors *child, const aim *a, doubl
 }
 
 /* Of all children: below[step]. */
-static void add_children(const gauge *g, const kiln_lod_child_errors *children, uint32_t n, const aim *aims, int32_t first_step,
-                         double below[KILN_LOD_STEPS])
+static void add_children(const gauge *g, const kiln_lod_child_errors *children, uint32_t n,
+                         const aim *aims, int32_t first_step, double below[KILN_LOD_STEPS])
 {
     const uint32_t views = g->n_views;
     const double shares = shares_of(aims, views);
@@ -583,15 +641,17 @@ static void add_children(const gauge *g, const kiln_lod_child_errors *children, 
     }
 }
 
-static kiln_status measure_errors(gauge *g, const kiln_lod_child_errors *children, uint32_t n_children, unsigned threads,
-                                  kiln_lod_errors *out, kiln_error *err)
+static kiln_status measure_errors(gauge *g, const kiln_lod_child_errors *children,
+                                  uint32_t n_children, unsigned threads, kiln_lod_errors *out,
+                                  kiln_error *err)
 {
     aim aims[KILN_LOD_CANDIDATES];
     double below[KILN_LOD_STEPS] = {0}, by[SIGHTS][KILN_LEVELS_MAX];
     sights s = {.g = g, .aims = aims, .by = by};
     const kiln_coarsen_rows *coarsest = &g->levels[g->n_levels - 1];
     KILN_TRY(find_window(g, &g->reference, err));
-    kiln_level_sites_make(coarsest->means, coarsest->weights, coarsest->visibility, coarsest->n, 0, coarsest->n, &g->sites);
+    kiln_level_sites_make(coarsest->means, coarsest->weights, coarsest->visibility, coarsest->n, 0,
+                          coarsest->n, &g->sites);
     aim_views(g, aims);
     out->n_levels = g->n_levels;
     out->first_step = first_step_of(g, aims);
@@ -606,11 +666,13 @@ static kiln_status measure_errors(gauge *g, const kiln_lod_child_errors *childre
     return KILN_OK;
 }
 
-kiln_status kiln_lod_errors_measure(const kiln_lod_measured_node *n, unsigned threads, kiln_lod_errors *out, kiln_error *err)
+kiln_status kiln_lod_errors_measure(const kiln_lod_measured_node *n, unsigned threads,
+                                    kiln_lod_errors *out, kiln_error *err)
 {
     gauge g = {.q = n->request, .n_levels = n->n_levels, .reference = *n->reference};
-    dimmed_rows dimmed[KILN_LEVELS_MAX + 1] = {{.store = NULL}}; /* the last one is of the reference */
-    memset(out, 0, sizeof *out);                                 /* it is stored as it is */
+    /* the last one is of the reference */
+    dimmed_rows dimmed[KILN_LEVELS_MAX + 1] = {{.store = NULL}};
+    memset(out, 0, sizeof *out); /* it is stored as it is */
     if (g.q->n_views == 0 || g.reference.n == 0 || g.n_levels == 0) return KILN_OK;
     kiln_status st = dimmed_make(n->reference, &dimmed[KILN_LEVELS_MAX], err);
     g.dim_reference = dimmed[KILN_LEVELS_MAX].rows;
@@ -628,16 +690,21 @@ uint64_t kiln_lod_errors_bytes_thread(uint64_t rows)
 {
     const uint64_t tiles = (SIDE + KILN_TILE - 1) / KILN_TILE;
     const kiln_view view = {.width = SIDE, .height = SIDE};
-    const kiln_draw_size size = {.visible = rows,
-                                 .largest_chunk = rows,
-                                 .band_pairs = kiln_min_u64(rows * tiles * tiles, kiln_max_u64(KILN_BAND_PAIRS, rows * tiles)),
-                                 .band_tiles = tiles * tiles};
+    const kiln_draw_size size = {
+        .visible = rows,
+        .largest_chunk = rows,
+        .band_pairs =
+            kiln_min_u64(rows * tiles * tiles, kiln_max_u64(KILN_BAND_PAIRS, rows * tiles)),
+        .band_tiles = tiles * tiles};
     return 2 * PICTURE * sizeof(float) +
-           kiln_max_u64(kiln_draw_collect_bytes(&size), kiln_draw_kept_bytes(&size) + kiln_draw_picture_bytes(&size, &view));
+           kiln_max_u64(kiln_draw_collect_bytes(&size),
+                        kiln_draw_kept_bytes(&size) + kiln_draw_picture_bytes(&size, &view));
 }
 
 uint64_t kiln_lod_errors_bytes(uint64_t rows)
 {
-    const uint64_t dimmed = 2 * rows * coefficients_of(KILN_SH_DEGREE_MAX) * sizeof(float); /* levels together have no more rows */
-    return kiln_lod_errors_bytes_thread(rows) + KILN_LOD_VIEWS * sizeof(kiln_lod_error_map) + 2 * sizeof(float) * rows + dimmed;
+    /* levels together have no more rows */
+    const uint64_t dimmed = 2 * rows * coefficients_of(KILN_SH_DEGREE_MAX) * sizeof(float);
+    return kiln_lod_errors_bytes_thread(rows) + KILN_LOD_VIEWS * sizeof(kiln_lod_error_map) +
+           2 * sizeof(float) * rows + dimmed;
 }

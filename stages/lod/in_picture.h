@@ -5,7 +5,8 @@
 #include "base/vec3.h"
 #include "schema/manifest.h"
 
-/* Is the point (world coordinates) in the camera's picture and deeper than near_m? Lens distortion is left out. */
+/* Is the point (world coordinates) in the camera's picture and deeper than near_m? Lens distortion
+ * is left out. */
 static inline bool kiln_lod_in_picture(const kiln_camera *c, double near_m, const double world[3])
 {
     double p[3];

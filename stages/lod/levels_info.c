@@ -17,10 +17,17 @@
 #include <stdlib.h>
 #include <string.h>
 
-enum { PLACES = 3, SIZES = 3, FIGURES = PLACES * SIZES, CAMERAS_MOST = 64, LEVELS = KILN_LEVELS_MAX + 1 };
+enum {
+    PLACES = 3,
+    SIZES = 3,
+    FIGURES = PLACES * SIZES,
+    CAMERAS_MOST = 64,
+    LEVELS = KILN_LEVELS_MAX + 1
+};
 static const char *const places[PLACES] = {"near", "median", "far"};
 static const double sizes[SIZES] = {1, 0.5, 0.25};
-static const uint32_t shown[] = {0, 1, 2, 4, 7}; /* in the table: all at full size, the median one at half and quarter */
+/* in the table: all at full size, the median one at half and quarter */
+static const uint32_t shown[] = {0, 1, 2, 4, 7};
 
 /* A camera of the bake at a size: for which errors are told. */
 typedef struct {
@@ -33,9 +40,10 @@ typedef struct {
 typedef struct {
     kiln_layer *baked, *levels;
     kiln_level_tree tree;
-    bool current;         /* the tree is made */
-    kiln_camera *cameras; /* [n_cameras] at most CAMERAS_MOST, evenly spread over those of the bake */
-    kiln_texts names;     /* of those */
+    bool current; /* the tree is made */
+    /* [n_cameras] at most CAMERAS_MOST, evenly spread over those of the bake */
+    kiln_camera *cameras;
+    kiln_texts names; /* of those */
     uint32_t n_cameras;
     figure figures[FIGURES]; /* sizes one after the other, of each the places */
     uint32_t n_figures;      /* 0: no errors were measured, or there are no cameras */
@@ -53,7 +61,7 @@ static void survey_release(survey *s)
     kiln_layer_free(s->baked);
 }
 
-/* ---- what is stored --------------------------------------------------------------------------------------------------- */
+/* ---- what is stored -------------------------------------------------------------------------- */
 static void add_layer_rows(survey *s, const kiln_layer *l)
 {
     for (uint32_t i = 0; i < l->n_chunks; i++) {
@@ -68,10 +76,11 @@ static void add_layer_rows(survey *s, const kiln_layer *l)
 /* Of the blobs as they are packed. A blob of several planes counts for each. */
 static kiln_status add_bytes(kiln_manifest *m, survey *s, const char *kind, kiln_error *err)
 {
-    static const char sql[] =
-        "SELECT c.level, sum(length(b.packed)) FROM stage_output o JOIN chunk c ON c.layer = o.layer"
-        " JOIN plane p ON p.chunk = c.id JOIN plane_segment g ON g.plane = p.id JOIN blob b ON b.hash = g.hash"
-        " WHERE o.role = ?1 GROUP BY c.level";
+    static const char sql[] = "SELECT c.level, sum(length(b.packed)) FROM stage_output o JOIN "
+                              "chunk c ON c.layer = o.layer"
+                              " JOIN plane p ON p.chunk = c.id JOIN plane_segment g ON g.plane = "
+                              "p.id JOIN blob b ON b.hash = g.hash"
+                              " WHERE o.role = ?1 GROUP BY c.level";
     sqlite3 *db = kiln_manifest_sqlite(m);
     sqlite3_stmt *q = NULL;
     int rc = sqlite3_prepare_v2(db, sql, -1, &q, NULL);
@@ -82,12 +91,14 @@ static kiln_status add_bytes(kiln_manifest *m, survey *s, const char *kind, kiln
         rc = SQLITE_OK;
     }
     const kiln_status st =
-        rc == SQLITE_DONE ? KILN_OK : kiln_fail(err, KILN_E_IO, "the levels cannot be read: %s", sqlite3_errmsg(db));
+        rc == SQLITE_DONE
+            ? KILN_OK
+            : kiln_fail(err, KILN_E_IO, "the levels cannot be read: %s", sqlite3_errmsg(db));
     sqlite3_finalize(q);
     return st;
 }
 
-/* ---- the scene at a level ------------------------------------------------------------------------------------------------- */
+/* ---- the scene at a level -------------------------------------------------------------------- */
 static bool has_errors(const survey *s)
 {
     for (uint32_t i = 0; i < s->levels->n_chunks; i++)
@@ -107,16 +118,18 @@ static int nearest_first(const void *a, const void *b)
     return (x->camera > y->camera) - (x->camera < y->camera);
 }
 
-static kiln_status look_through(const survey *s, const kiln_scene *scene, uint32_t camera, double size, figure *out,
-                                kiln_error *err)
+static kiln_status look_through(const survey *s, const kiln_scene *scene, uint32_t camera,
+                                double size, figure *out, kiln_error *err)
 {
     const kiln_level_node *root = &s->tree.nodes[s->tree.n_nodes - 1];
-    kiln_view_options options = {.antialiased = s->levels->origin_antialiased ? 1 : 2, .near_text = "profile"};
+    kiln_view_options options = {.antialiased = s->levels->origin_antialiased ? 1 : 2,
+                                 .near_text = "profile"};
     kiln_camera *smaller;
     options.profile = (uint32_t)kiln_profile_find(s->levels->origin_profile);
     KILN_TRY(KILN_ALLOC(&smaller, 1, "a camera", err));
     *smaller = s->cameras[camera];
-    kiln_camera_rescale(smaller, kiln_camera_scaled(smaller->width, size), kiln_camera_scaled(smaller->height, size));
+    kiln_camera_rescale(smaller, kiln_camera_scaled(smaller->width, size),
+                        kiln_camera_scaled(smaller->height, size));
     const kiln_status st = kiln_view_request_init(&out->request, &options, scene, smaller, err);
     free(smaller);
     out->camera = s->cameras[camera].name;
@@ -155,7 +168,8 @@ static kiln_status read_cameras(kiln_manifest *m, survey *s, kiln_error *err)
 }
 
 /* The nearest, the median and the farthest. */
-static kiln_status choose_place_cameras(const survey *s, const kiln_scene *scene, uint32_t at[PLACES], kiln_error *err)
+static kiln_status choose_place_cameras(const survey *s, const kiln_scene *scene,
+                                        uint32_t at[PLACES], kiln_error *err)
 {
     const uint32_t n = s->n_cameras;
     standing all[CAMERAS_MOST];
@@ -204,9 +218,11 @@ static json_t *decibels(const survey *s, const kiln_level_cut *cut)
             const kiln_chunk *c = &s->levels->chunks[cut->picks[i].chunk - s->baked->n_chunks];
             const uint32_t node = cut->picks[i].node;
             if (kiln_view_request_may_see(r, c))
-                sum += s->figures[f].open[node] * kiln_level_cost(&r->view, &s->tree.nodes[node], c);
+                sum +=
+                    s->figures[f].open[node] * kiln_level_cost(&r->view, &s->tree.nodes[node], c);
         }
-        (void)json_array_append_new(list, kiln_json_real(10 * log10((double)r->view.width * r->view.height / sum)));
+        (void)json_array_append_new(
+            list, kiln_json_real(10 * log10((double)r->view.width * r->view.height / sum)));
     }
     return list;
 }
@@ -217,21 +233,24 @@ static kiln_status add_scene(const survey *s, uint32_t level, json_t *row, kiln_
     kiln_level_cut cut = {.n = 0};
     if (!s->current || s->tree.n_nodes == 0) return KILN_OK;
     kiln_status st = kiln_level_choose(&s->tree, &wish, NULL, &cut, err);
-    if (st == KILN_OK && (json_object_set_new(row, "drawn", json_integer((json_int_t)cut.rows)) != 0 ||
-                          json_object_set_new(row, "psnr", level ? decibels(s, &cut) : json_array()) != 0))
+    if (st == KILN_OK &&
+        (json_object_set_new(row, "drawn", json_integer((json_int_t)cut.rows)) != 0 ||
+         json_object_set_new(row, "psnr", level ? decibels(s, &cut) : json_array()) != 0))
         st = kiln_fail(err, KILN_E_NOMEM, "out of memory for the levels");
     kiln_level_cut_release(&cut);
     return st;
 }
 
-/* ---- JSON ----------------------------------------------------------------------------------------------------------------- */
+/* ---- JSON ------------------------------------------------------------------------------------ */
 /* Of chunks that are no longer drawn nothing is known: the row of level 0 is left out. */
 static kiln_status write_level_rows(const survey *s, json_t *list, kiln_error *err)
 {
     for (uint32_t i = s->current ? 0 : 1; i < s->n; i++) {
-        json_t *row = json_pack("{s:i, s:I, s:I, s:I}", "level", (int)i, "nodes", (json_int_t)s->nodes[i], "gaussians",
-                                (json_int_t)s->rows[i], "bytes", (json_int_t)s->bytes[i]);
-        if (json_array_append_new(list, row) != 0) return kiln_fail(err, KILN_E_NOMEM, "out of memory for the levels");
+        json_t *row =
+            json_pack("{s:i, s:I, s:I, s:I}", "level", (int)i, "nodes", (json_int_t)s->nodes[i],
+                      "gaussians", (json_int_t)s->rows[i], "bytes", (json_int_t)s->bytes[i]);
+        if (json_array_append_new(list, row) != 0)
+            return kiln_fail(err, KILN_E_NOMEM, "out of memory for the levels");
         KILN_TRY(add_scene(s, i, row, err));
     }
     return KILN_OK;
@@ -242,14 +261,17 @@ static kiln_status write_levels_json(const survey *s, json_t **out, kiln_error *
     json_t *rows = json_array(), *figures = json_array();
     for (uint32_t i = 0; i < s->n_figures; i++) {
         const figure *f = &s->figures[i];
-        (void)json_array_append_new(figures, json_pack("{s:s, s:o, s:o, s:i, s:i, s:o}", "place", places[i % PLACES], "size",
-                                                       kiln_json_real(sizes[i / PLACES]), "camera", kiln_json_string(f->camera),
-                                                       "width", (int)f->request.view.width, "height", (int)f->request.view.height,
-                                                       "footprint", kiln_json_real(f->footprint)));
+        (void)json_array_append_new(
+            figures,
+            json_pack("{s:s, s:o, s:o, s:i, s:i, s:o}", "place", places[i % PLACES], "size",
+                      kiln_json_real(sizes[i / PLACES]), "camera", kiln_json_string(f->camera),
+                      "width", (int)f->request.view.width, "height", (int)f->request.view.height,
+                      "footprint", kiln_json_real(f->footprint)));
     }
     *out = json_pack("{s:b, s:o, s:b, s:o, s:o, s:o}", "current", s->current, "profile",
-                     kiln_json_string(s->levels->origin_profile), "antialiased", s->levels->origin_antialiased, "near",
-                     kiln_json_real(s->levels->origin_near), "figures", figures, "rows", rows);
+                     kiln_json_string(s->levels->origin_profile), "antialiased",
+                     s->levels->origin_antialiased, "near", kiln_json_real(s->levels->origin_near),
+                     "figures", figures, "rows", rows);
     if (*out) return write_level_rows(s, rows, err);
     return kiln_fail(err, KILN_E_NOMEM, "out of memory for the levels");
 }
@@ -301,17 +323,23 @@ kiln_status kiln_levels_info(kiln_manifest *m, json_t **out, kiln_error *err)
     return st;
 }
 
-/* ---- the table -------------------------------------------------------------------------------------------------------------- */
-static double number(const json_t *object, const char *key) { return json_number_value(json_object_get(object, key)); }
+/* ---- the table ------------------------------------------------------------------------------- */
+static double number(const json_t *object, const char *key)
+{
+    return json_number_value(json_object_get(object, key));
+}
 
 static void print_row(const json_t *row, double all, bool figures)
 {
     const json_t *drawn = json_object_get(row, "drawn"), *psnr = json_object_get(row, "psnr");
     const long long level = (long long)json_integer_value(json_object_get(row, "level"));
-    kiln_print_part("%5lld %6lld %10lld %8.2f", level, (long long)json_integer_value(json_object_get(row, "nodes")),
-                    (long long)json_integer_value(json_object_get(row, "gaussians")), number(row, "bytes") / (1 << 20));
+    kiln_print_part("%5lld %6lld %10lld %8.2f", level,
+                    (long long)json_integer_value(json_object_get(row, "nodes")),
+                    (long long)json_integer_value(json_object_get(row, "gaussians")),
+                    number(row, "bytes") / (1 << 20));
     if (drawn)
-        kiln_print_part(" %10lld %5.1f%%", (long long)json_integer_value(drawn), all > 0 ? 100 * number(row, "drawn") / all : 0);
+        kiln_print_part(" %10lld %5.1f%%", (long long)json_integer_value(drawn),
+                        all > 0 ? 100 * number(row, "drawn") / all : 0);
     for (size_t i = 0; drawn && figures && i < sizeof shown / sizeof *shown; i++) {
         const json_t *v = json_array_get(psnr, shown[i]);
         if (json_is_number(v))
@@ -331,16 +359,20 @@ void kiln_levels_info_print(const json_t *info)
         kiln_print("no levels of detail (kiln-lod makes them)");
         return;
     }
-    if (!json_is_true(json_object_get(info, "current"))) kiln_print("the levels of detail belong to earlier chunks; run kiln-lod");
+    if (!json_is_true(json_object_get(info, "current")))
+        kiln_print("the levels of detail belong to earlier chunks; run kiln-lod");
     kiln_print_part("%5s %6s %10s %8s", "level", "nodes", "Gaussians", "MiB");
-    if (json_is_true(json_object_get(info, "current"))) kiln_print_part(" %10s %6s", "drawn", "share");
+    if (json_is_true(json_object_get(info, "current")))
+        kiln_print_part(" %10s %6s", "drawn", "share");
     if (n) kiln_print_part(" %5s %5s %5s %5s %5s", "near", "mid", "far", "1/2", "1/4");
     kiln_print_gap();
     const double all = number(json_array_get(rows, 0), "drawn");
     for (size_t i = 0; i < json_array_size(rows); i++) print_row(json_array_get(rows, i), all, n);
     if (n)
-        kiln_print_wrapped("on the right: predicted PSNR in dB for the nearest, the median and the farthest camera, and for the "
+        kiln_print_wrapped("on the right: predicted PSNR in dB for the nearest, the median and the "
+                           "farthest camera, and for the "
                            "median camera at 1/2 and 1/4 of its size; profile %s%s",
                            json_string_value(json_object_get(info, "profile")),
-                           json_is_true(json_object_get(info, "antialiased")) ? ", antialiased" : "");
+                           json_is_true(json_object_get(info, "antialiased")) ? ", antialiased"
+                                                                              : "");
 }

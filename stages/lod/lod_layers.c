@@ -1,4 +1,5 @@
-/* A chunk of the layer for each level of each node, in the order of SCHEMA.md: nodes as in the tree, levels ascending. */
+/* A chunk of the layer for each level of each node, in the order of SCHEMA.md: nodes as in the
+ * tree, levels ascending. */
 #include "stages/lod/lod_layers.h"
 
 #include "base/checked.h"
@@ -12,8 +13,8 @@
 #include <stdlib.h>
 #include <string.h>
 
-static kiln_status add_planes(const kiln_lod_unit *u, const kiln_unit_result *result, uint32_t level, kiln_chunk *c,
-                              kiln_error *err)
+static kiln_status add_planes(const kiln_lod_unit *u, const kiln_unit_result *result,
+                              uint32_t level, kiln_chunk *c, kiln_error *err)
 {
     char name[KILN_LOD_OUTPUT_NAME];
     for (int i = 0; i < KILN_LOD_PLANES; i++) {
@@ -34,7 +35,8 @@ static void set_errors(const kiln_lod_errors *e, uint32_t i, kiln_chunk *c)
     memcpy(c->errors, e->at[i], sizeof e->at[i]);
 }
 
-static kiln_status fill_chunk(kiln_run *r, const kiln_lod_plan *p, uint32_t node, uint32_t i, kiln_chunk *c, kiln_error *err)
+static kiln_status fill_chunk(kiln_run *r, const kiln_lod_plan *p, uint32_t node, uint32_t i,
+                              kiln_chunk *c, kiln_error *err)
 {
     const kiln_level_node *at = &p->tree.nodes[node];
     const kiln_unit *unit = kiln_lod_unit_of(p, node);
@@ -43,7 +45,8 @@ static kiln_status fill_chunk(kiln_run *r, const kiln_lod_plan *p, uint32_t node
     c->level = u->first_level + i;
     c->count = u->counts[i];
     KILN_TRY(kiln_level_name(c->name, at->name, c->level, err));
-    if (at->parent != KILN_NO_NODE) memcpy(c->parent, p->tree.nodes[at->parent].name, sizeof c->parent);
+    if (at->parent != KILN_NO_NODE)
+        memcpy(c->parent, p->tree.nodes[at->parent].name, sizeof c->parent);
     KILN_TRY(kiln_unit_refuse(r, unit, add_planes(u, &unit->result, c->level, c, err), err));
     kiln_lod_output_name(c->level, "bounds", bounds);
     return kiln_chunk_read_bounds_of(r, unit, bounds, c, err);
@@ -72,7 +75,8 @@ static kiln_status find_codes(const kiln_lod_plan *p, code_range **out, kiln_err
     return KILN_OK;
 }
 
-static kiln_status fill_layer(kiln_run *r, const kiln_lod_plan *p, const code_range *codes, kiln_layer *l, kiln_error *err)
+static kiln_status fill_layer(kiln_run *r, const kiln_lod_plan *p, const code_range *codes,
+                              kiln_layer *l, kiln_error *err)
 {
     kiln_chunk *next = l->chunks;
     for (uint32_t node = 0; node < p->tree.n_nodes; node++) {
@@ -94,18 +98,21 @@ static kiln_status fill_layer(kiln_run *r, const kiln_lod_plan *p, const code_ra
     return kiln_run_refused(r, err);
 }
 
-kiln_status kiln_lod_layer_make(kiln_run *r, const kiln_lod_plan *p, const kiln_view_request *request, kiln_layer **out,
-                                kiln_error *err)
+kiln_status kiln_lod_layer_make(kiln_run *r, const kiln_lod_plan *p,
+                                const kiln_view_request *request, kiln_layer **out, kiln_error *err)
 {
     code_range *codes = NULL;
     uint64_t n = 0;
     uint32_t n_chunks;
     *out = NULL;
-    for (uint32_t node = 0; node < p->tree.n_nodes; node++) n += kiln_lod_payload(p, node)->n_levels;
-    if (!kiln_to_u32(n, &n_chunks)) return kiln_fail(err, KILN_E_INPUT, "the bake has too many chunks for levels");
+    for (uint32_t node = 0; node < p->tree.n_nodes; node++)
+        n += kiln_lod_payload(p, node)->n_levels;
+    if (!kiln_to_u32(n, &n_chunks))
+        return kiln_fail(err, KILN_E_INPUT, "the bake has too many chunks for levels");
     KILN_TRY(kiln_layer_new(KILN_LAYER_levels, p->baked->sh_degree, n_chunks, out, err));
     (*out)->origin = p->baked->digest;
-    (void)snprintf((*out)->origin_profile, sizeof(*out)->origin_profile, "%s", kiln_profiles[request->profile].name);
+    (void)snprintf((*out)->origin_profile, sizeof(*out)->origin_profile, "%s",
+                   kiln_profiles[request->profile].name);
     (*out)->origin_antialiased = request->antialiased;
     (*out)->origin_near = request->near_m;
     KILN_TRY(find_codes(p, &codes, err));

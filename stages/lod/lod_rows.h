@@ -1,8 +1,10 @@
-/* lod_rows -- the Gaussians of a node in memory, as kernels/coarsen wants them: read from chunks and from results, put as outputs.
+/* lod_rows -- the Gaussians of a node in memory, as kernels/coarsen wants them: read from chunks
+ * and from results, put as outputs.
  *
- * A level has the planes of planes.def that draw (means, log_scales, quats, opacity_logits, sh0, shN) and those that only levels
- * have (weights, visibility, source_row, source_last, source_count). All arrays of a kiln_lod_rows lie in one allocation.
- * Functions belong to the thread of the unit. */
+ * A level has the planes of planes.def that draw (means, log_scales, quats, opacity_logits, sh0,
+ * shN) and those that only levels have (weights, visibility, source_row, source_last,
+ * source_count). All arrays of a kiln_lod_rows lie in one allocation. Functions belong to the
+ * thread of the unit. */
 #ifndef KILN_STAGES_LOD_ROWS_H
 #define KILN_STAGES_LOD_ROWS_H
 
@@ -34,22 +36,30 @@ typedef struct {
 /* Bytes of n rows. */
 uint64_t kiln_lod_rows_bytes(uint64_t n, uint32_t sh_degree, bool weighted);
 /* Makes arrays for n rows, unset. KILN_E_NOMEM. */
-kiln_status kiln_lod_rows_make(uint64_t n, uint32_t sh_degree, bool weighted, kiln_lod_rows *out, kiln_error *err) KILN_MUST_CHECK;
+kiln_status kiln_lod_rows_make(uint64_t n, uint32_t sh_degree, bool weighted, kiln_lod_rows *out,
+                               kiln_error *err) KILN_MUST_CHECK;
 void kiln_lod_rows_release(kiln_lod_rows *r);
 /* The array of a plane; NULL where the rows lack it. */
 void *kiln_lod_rows_plane(const kiln_coarsen_rows *r, const kiln_lod_plane *p);
 
-/* Fills rows of level 0 from a chunk of `baked`: its planes, weights, ancestry of one row each, visibility from the chunk `seen` of
- * the layer `visibility`, or 1. KILN_E_INPUT, KILN_E_IO: the chunk cannot be read. */
-kiln_status kiln_lod_rows_read(kiln_manifest *m, const kiln_chunk *c, const kiln_array *visibility, const kiln_array *prominence,
-                               kiln_lod_rows *rows, kiln_error *err) KILN_MUST_CHECK;
-/* Reads a level of a stored unit's result, `count` rows, into rows [first, first + count). KILN_E_IO, KILN_E_INPUT. */
-kiln_status kiln_lod_rows_read_level(kiln_manifest *m, const kiln_unit_result *result, uint32_t level, uint64_t first,
-                                     uint64_t count, kiln_lod_rows *rows, kiln_error *err) KILN_MUST_CHECK;
-/* Checks that a result has all planes of a level, in their sizes. KILN_E_IO, KILN_E_STALE: it has not. */
-kiln_status kiln_lod_level_check(const kiln_unit_result *result, uint32_t level, uint64_t count, uint32_t sh_degree, bool weighted,
+/* Fills rows of level 0 from a chunk of `baked`: its planes, weights, ancestry of one row each,
+ * visibility from the chunk `seen` of the layer `visibility`, or 1. KILN_E_INPUT, KILN_E_IO: the
+ * chunk cannot be read. */
+kiln_status kiln_lod_rows_read(kiln_manifest *m, const kiln_chunk *c, const kiln_array *visibility,
+                               const kiln_array *prominence, kiln_lod_rows *rows,
+                               kiln_error *err) KILN_MUST_CHECK;
+/* Reads a level of a stored unit's result, `count` rows, into rows [first, first + count).
+ * KILN_E_IO, KILN_E_INPUT. */
+kiln_status kiln_lod_rows_read_level(kiln_manifest *m, const kiln_unit_result *result,
+                                     uint32_t level, uint64_t first, uint64_t count,
+                                     kiln_lod_rows *rows, kiln_error *err) KILN_MUST_CHECK;
+/* Checks that a result has all planes of a level, in their sizes. KILN_E_IO, KILN_E_STALE: it has
+ * not. */
+kiln_status kiln_lod_level_check(const kiln_unit_result *result, uint32_t level, uint64_t count,
+                                 uint32_t sh_degree, bool weighted,
                                  kiln_error *err) KILN_MUST_CHECK;
 /* Puts a level's planes and bounds as outputs of the unit. */
-kiln_status kiln_lod_rows_put(kiln_worker *w, uint32_t level, const kiln_coarsen_rows *rows, kiln_error *err) KILN_MUST_CHECK;
+kiln_status kiln_lod_rows_put(kiln_worker *w, uint32_t level, const kiln_coarsen_rows *rows,
+                              kiln_error *err) KILN_MUST_CHECK;
 
 #endif

@@ -25,7 +25,8 @@ static void state_free(void *state)
     free(s);
 }
 
-static kiln_status state_new(kiln_worker *w, kiln_hash digest, kiln_lod_state **out, kiln_error *err)
+static kiln_status state_new(kiln_worker *w, kiln_hash digest, kiln_lod_state **out,
+                             kiln_error *err)
 {
     kiln_manifest *m;
     kiln_lod_state *s;
@@ -42,17 +43,20 @@ done:
     return st;
 }
 
-kiln_status kiln_lod_state_get(kiln_worker *w, kiln_hash digest, kiln_lod_state **out, kiln_error *err)
+kiln_status kiln_lod_state_get(kiln_worker *w, kiln_hash digest, kiln_lod_state **out,
+                               kiln_error *err)
 {
     *out = kiln_worker_state(w);
-    if (!*out || !kiln_hash_equal((*out)->baked->digest, digest)) KILN_TRY(state_new(w, digest, out, err));
+    if (!*out || !kiln_hash_equal((*out)->baked->digest, digest))
+        KILN_TRY(state_new(w, digest, out, err));
     drop_sums(*out);
     kiln_ahead_release(&(*out)->ahead);
     kiln_plane_cache_set_budget((*out)->planes, 0);
     return KILN_OK;
 }
 
-kiln_status kiln_lod_state_baked(kiln_worker *w, kiln_hash digest, const kiln_layer **out, kiln_error *err)
+kiln_status kiln_lod_state_baked(kiln_worker *w, kiln_hash digest, const kiln_layer **out,
+                                 kiln_error *err)
 {
     kiln_lod_state *state;
     KILN_TRY(kiln_lod_state_get(w, digest, &state, err));
@@ -60,12 +64,15 @@ kiln_status kiln_lod_state_baked(kiln_worker *w, kiln_hash digest, const kiln_la
     return KILN_OK;
 }
 
-kiln_status kiln_lod_state_draws(kiln_worker *w, kiln_hash digest, uint64_t spare, kiln_lod_state **out, kiln_error *err)
+kiln_status kiln_lod_state_draws(kiln_worker *w, kiln_hash digest, uint64_t spare,
+                                 kiln_lod_state **out, kiln_error *err)
 {
     *out = kiln_worker_state(w);
-    if (!*out || !kiln_hash_equal((*out)->baked->digest, digest)) KILN_TRY(state_new(w, digest, out, err));
+    if (!*out || !kiln_hash_equal((*out)->baked->digest, digest))
+        KILN_TRY(state_new(w, digest, out, err));
     kiln_lod_state *s = *out;
-    kiln_plane_cache_set_budget(s->planes, spare - kiln_ahead_set(&s->ahead, w, s->baked, false, spare));
+    kiln_plane_cache_set_budget(s->planes,
+                                spare - kiln_ahead_set(&s->ahead, w, s->baked, false, spare));
     if (!s->sums) KILN_TRY(KILN_ALLOC(&s->sums, s->baked->n_chunks, "sums of shares", err));
     return s->store ? KILN_OK : kiln_draw_store_new(kiln_worker_runner(w), &s->store, err);
 }

@@ -48,12 +48,14 @@ static kiln_status coarsen(kiln_lod_node *n, unsigned threads, kiln_error *err)
     free(work);
     for (uint32_t i = 0; st == KILN_OK && i < u->n_levels; i++)
         if (out[i].n != u->counts[i])
-            return kiln_fail(err, KILN_E_BUG, "level %u of a node has %llu rows instead of %llu", u->first_level + i,
-                             (unsigned long long)out[i].n, (unsigned long long)u->counts[i]);
+            return kiln_fail(err, KILN_E_BUG, "level %u of a node has %llu rows instead of %llu",
+                             u->first_level + i, (unsigned long long)out[i].n,
+                             (unsigned long long)u->counts[i]);
     return st;
 }
 
-static kiln_status measure_node_errors(kiln_worker *w, const kiln_lod_node *n, unsigned threads, kiln_error *err)
+static kiln_status measure_node_errors(kiln_worker *w, const kiln_lod_node *n, unsigned threads,
+                                       kiln_error *err)
 {
     const kiln_lod_unit *u = n->unit;
     kiln_coarsen_rows levels[KILN_LEVELS_MAX];
@@ -61,8 +63,10 @@ static kiln_status measure_node_errors(kiln_worker *w, const kiln_lod_node *n, u
     if (u->errors.n_views == 0) return KILN_OK;
     for (uint32_t i = 0; i < u->n_levels; i++) levels[i] = n->levels[i].rows;
     const uint64_t taken = kiln_lod_errors_bytes(u->rows), share = kiln_worker_ram(w);
-    const bool keeps = taken > 4 * kiln_memory_tidies_from(share); /* its largest arrays go back each time */
-    if (keeps) kiln_memory_keep(taken); /* or the kernel zeroes pages for each of some eighty pictures anew */
+    /* its largest arrays go back each time */
+    const bool keeps = taken > 4 * kiln_memory_tidies_from(share);
+    /* or the kernel zeroes pages for each of some eighty pictures anew */
+    if (keeps) kiln_memory_keep(taken);
     const kiln_lod_measured_node measured = {.request = &u->errors,
                                              .reference = &n->from.rows,
                                              .levels = levels,
@@ -84,22 +88,27 @@ kiln_status kiln_lod_node_merge(kiln_worker *w, kiln_lod_node *n, kiln_error *er
     const unsigned threads = threads_of(w, u);
     KILN_TRY(coarsen(n, threads, err));
     KILN_TRY(measure_node_errors(w, n, threads, err));
-    for (uint32_t i = 0; i < u->n_levels; i++) KILN_TRY(kiln_lod_rows_put(w, u->first_level + i, &n->levels[i].rows, err));
+    for (uint32_t i = 0; i < u->n_levels; i++)
+        KILN_TRY(kiln_lod_rows_put(w, u->first_level + i, &n->levels[i].rows, err));
     return KILN_OK;
 }
 
 uint64_t kiln_lod_unit_ram_thread(const kiln_lod_unit *u)
 {
-    return u->errors.n_views ? kiln_lod_errors_bytes_thread(u->rows) : 1; /* a thread that merges takes nothing */
+    /* a thread that merges takes nothing */
+    return u->errors.n_views ? kiln_lod_errors_bytes_thread(u->rows) : 1;
 }
 
 uint64_t kiln_lod_unit_ram(const kiln_lod_unit *u)
 {
     const uint64_t from = kiln_lod_rows_bytes(u->rows, u->sh_degree, u->weighted);
     uint64_t levels = 0;
-    for (uint32_t i = 0; i < u->n_levels; i++) levels += kiln_lod_rows_bytes(u->counts[i], u->sh_degree, u->weighted);
+    for (uint32_t i = 0; i < u->n_levels; i++)
+        levels += kiln_lod_rows_bytes(u->counts[i], u->sh_degree, u->weighted);
     /* While rows are read, one plane is there twice; the scratch of merging comes after that. */
     const uint64_t merging = kiln_coarsen_bytes(u->rows, u->sh_degree, u->n_levels);
-    const uint64_t measuring = u->errors.n_views ? kiln_lod_errors_bytes(u->rows) : 0; /* when merging is done */
-    return from + levels + kiln_max_u64(merging, measuring) + kiln_read_ram(from) + kiln_outputs_ram(levels) + ((uint64_t)1 << 20);
+    /* when merging is done */
+    const uint64_t measuring = u->errors.n_views ? kiln_lod_errors_bytes(u->rows) : 0;
+    return from + levels + kiln_max_u64(merging, measuring) + kiln_read_ram(from) +
+           kiln_outputs_ram(levels) + ((uint64_t)1 << 20);
 }

@@ -11,8 +11,11 @@
 #include <stdlib.h>
 #include <string.h>
 
-/* ---- levels --------------------------------------------------------------------------------------------------------------- */
-static const kiln_level_node *node_at(const kiln_lod_plan *p, uint32_t node) { return &p->tree.nodes[node]; }
+/* ---- levels ---------------------------------------------------------------------------------- */
+static const kiln_level_node *node_at(const kiln_lod_plan *p, uint32_t node)
+{
+    return &p->tree.nodes[node];
+}
 
 static uint32_t last_level(const kiln_lod_unit *u) { return u->first_level + u->n_levels - 1; }
 
@@ -32,7 +35,8 @@ static uint32_t count_above(const kiln_lod_plan *p, uint32_t node)
     return n;
 }
 
-static kiln_status plan_inner(const kiln_lod_plan *p, uint32_t node, kiln_lod_unit *u, kiln_error *err)
+static kiln_status plan_inner(const kiln_lod_plan *p, uint32_t node, kiln_lod_unit *u,
+                              kiln_error *err)
 {
     const kiln_level_node *at = node_at(p, node);
     kiln_lod_child *children = kiln_lod_children(u);
@@ -40,15 +44,18 @@ static kiln_status plan_inner(const kiln_lod_plan *p, uint32_t node, kiln_lod_un
     u->unit = KILN_LOD_INNER;
     for (uint32_t i = 0; i < at->n_children; i++) {
         const kiln_lod_unit *c = kiln_lod_payload(p, p->tree.children[at->first_child + i]);
-        children[i] =
-            (kiln_lod_child){.level = last_level(c), .is_leaf = c->unit == KILN_LOD_LEAF, .count = c->counts[c->n_levels - 1]};
+        children[i] = (kiln_lod_child){.level = last_level(c),
+                                       .is_leaf = c->unit == KILN_LOD_LEAF,
+                                       .count = c->counts[c->n_levels - 1]};
         u->rows += children[i].count;
         if (children[i].level > coarsest) coarsest = children[i].level;
     }
     const uint32_t above = count_above(p, node);
     if (coarsest + 1 + above >= KILN_LEVELS_MAX)
-        return kiln_fail(err, KILN_E_INPUT, "the cells of '%s' lie too deep for %u levels; bake larger chunks (kiln-chunk --max)",
-                         at->name, KILN_LEVELS_MAX);
+        return kiln_fail(
+            err, KILN_E_INPUT,
+            "the cells of '%s' lie too deep for %u levels; bake larger chunks (kiln-chunk --max)",
+            at->name, KILN_LEVELS_MAX);
     u->first_level = coarsest + 1;
     uint64_t rows = u->rows;
     do {
@@ -59,8 +66,9 @@ static kiln_status plan_inner(const kiln_lod_plan *p, uint32_t node, kiln_lod_un
     return KILN_OK;
 }
 
-/* ---- units ---------------------------------------------------------------------------------------------------------------- */
-static kiln_status new_payload(const kiln_lod_plan *p, uint32_t node, kiln_unit *unit, kiln_error *err)
+/* ---- units ----------------------------------------------------------------------------------- */
+static kiln_status new_payload(const kiln_lod_plan *p, uint32_t node, kiln_unit *unit,
+                               kiln_error *err)
 {
     const kiln_level_node *at = node_at(p, node);
     kiln_lod_unit *u;
@@ -88,14 +96,17 @@ static kiln_status plan_unit(kiln_lod_plan *p, uint32_t node, kiln_error *err)
     const kiln_lod_unit *u = unit->payload;
     unit->cost = u->rows;
     unit->ram = kiln_lod_unit_ram(u);
-    unit->planning = u->unit == KILN_LOD_INNER; /* few, and each height waits for the one below: no round for each */
-    (void)snprintf(unit->name, sizeof unit->name, "%s %s", u->unit == KILN_LOD_LEAF ? "chunk" : "cell", node_at(p, node)->name);
+    /* few, and each height waits for the one below: no round for each */
+    unit->planning = u->unit == KILN_LOD_INNER;
+    (void)snprintf(unit->name, sizeof unit->name, "%s %s",
+                   u->unit == KILN_LOD_LEAF ? "chunk" : "cell", node_at(p, node)->name);
     return KILN_OK;
 }
 
 void kiln_lod_plan_threads(kiln_lod_plan *p, uint32_t height, unsigned threads)
 {
-    enum { MOST = (KILN_LOD_STEPS + 1) / 2 * KILN_LOD_VIEWS }; /* views at footprints, which threads of errors share out */
+    /* views at footprints, which threads of errors share out */
+    enum { MOST = (KILN_LOD_STEPS + 1) / 2 * KILN_LOD_VIEWS };
     const uint32_t first = p->first[height], n = p->first[height + 1] - first;
     const uint32_t each = n < threads ? (uint32_t)kiln_min_u64(threads / n, MOST) : 1;
     for (uint32_t i = first; i < first + n; i++) {
@@ -117,7 +128,8 @@ static kiln_status order(kiln_lod_plan *p, kiln_error *err)
         if (height[i] >= p->n_heights) p->n_heights = height[i] + 1;
     }
     kiln_status st = KILN_ALLOC(&p->first, (uint64_t)p->n_heights + 1, "the heights of nodes", err);
-    if (st == KILN_OK) st = KILN_ALLOC(&next, (uint64_t)p->n_heights + 1, "the heights of nodes", err);
+    if (st == KILN_OK)
+        st = KILN_ALLOC(&next, (uint64_t)p->n_heights + 1, "the heights of nodes", err);
     if (st == KILN_OK) {
         for (uint32_t i = 0; i < n; i++) p->first[height[i] + 1]++;
         for (uint32_t h = 0; h < p->n_heights; h++) p->first[h + 1] += p->first[h];
@@ -133,7 +145,8 @@ static kiln_status order(kiln_lod_plan *p, kiln_error *err)
     return st;
 }
 
-kiln_status kiln_lod_plan_make(const kiln_layer *baked, const kiln_lod_rule *rule, kiln_lod_plan *out, kiln_error *err)
+kiln_status kiln_lod_plan_make(const kiln_layer *baked, const kiln_lod_rule *rule,
+                               kiln_lod_plan *out, kiln_error *err)
 {
     *out = (kiln_lod_plan){.baked = baked, .rule = *rule};
     KILN_TRY(kiln_level_tree_plan(baked, &out->tree, err));
@@ -170,13 +183,15 @@ void kiln_lod_plan_foresee(kiln_run *r, const kiln_lod_plan *p)
 {
     for (uint32_t h = 0; h < p->n_heights; h++) {
         uint64_t most = 0;
-        for (uint32_t i = p->first[h]; i < p->first[h + 1]; i++) most = kiln_max_u64(most, p->units[i].ram);
+        for (uint32_t i = p->first[h]; i < p->first[h + 1]; i++)
+            most = kiln_max_u64(most, p->units[i].ram);
         kiln_run_foresee_ram(r, most, p->first[h + 1] - p->first[h]);
     }
 }
 
-/* ---- keys ----------------------------------------------------------------------------------------------------------------- */
-/* What both kinds have in their keys. Not the layer's digest, nor the index of a chunk: a change elsewhere leaves a unit alone. */
+/* ---- keys ------------------------------------------------------------------------------------ */
+/* What both kinds have in their keys. Not the layer's digest, nor the index of a chunk: a change
+ * elsewhere leaves a unit alone. */
 static void key_levels(kiln_hasher *h, const kiln_lod_unit *u)
 {
     KILN_KEY_LISTS(kiln_lod_unit, 1944);
@@ -190,17 +205,22 @@ static void key_levels(kiln_hasher *h, const kiln_lod_unit *u)
 
 static kiln_status set_visibility(const kiln_layer *seen, kiln_lod_unit *u, kiln_error *err)
 {
-    const kiln_plane *v = seen && u->chunk < seen->n_chunks ? kiln_chunk_plane(&seen->chunks[u->chunk], "visibility") : NULL;
+    const kiln_plane *v = seen && u->chunk < seen->n_chunks
+                              ? kiln_chunk_plane(&seen->chunks[u->chunk], "visibility")
+                              : NULL;
     if (!u->weighted || u->prior.radius > 0) return KILN_OK;
-    if (!v || v->data.n_segments != 1) return kiln_fail(err, KILN_E_BUG, "chunk %u has no visibility", u->chunk);
+    if (!v || v->data.n_segments != 1)
+        return kiln_fail(err, KILN_E_BUG, "chunk %u has no visibility", u->chunk);
     u->visibility = v->data.segments[0];
     const kiln_plane *p = kiln_chunk_plane(&seen->chunks[u->chunk], "prominence");
-    if (!p || p->data.n_segments != 1) return kiln_fail(err, KILN_E_BUG, "chunk %u has no prominence", u->chunk);
+    if (!p || p->data.n_segments != 1)
+        return kiln_fail(err, KILN_E_BUG, "chunk %u has no prominence", u->chunk);
     u->prominence = p->data.segments[0];
     return KILN_OK;
 }
 
-kiln_status kiln_lod_plan_leaves(kiln_run *r, kiln_lod_plan *p, const kiln_layer *seen, kiln_error *err)
+kiln_status kiln_lod_plan_leaves(kiln_run *r, kiln_lod_plan *p, const kiln_layer *seen,
+                                 kiln_error *err)
 {
     for (uint32_t i = 0; p->n_heights && i < p->first[1]; i++) {
         kiln_lod_unit *u = p->units[i].payload;
@@ -211,7 +231,8 @@ kiln_status kiln_lod_plan_leaves(kiln_run *r, kiln_lod_plan *p, const kiln_layer
         kiln_key_hash(h, "visibility", u->visibility);
         kiln_key_hash(h, "prominence", u->prominence);
         kiln_key_bytes(h, "prior", &u->prior, sizeof u->prior);
-        for (int k = 0; k < KILN_LOD_PLANES; k++) kiln_key_plane(h, c, kiln_lod_planes[k].name); /* those that it has */
+        /* those that it has */
+        for (int k = 0; k < KILN_LOD_PLANES; k++) kiln_key_plane(h, c, kiln_lod_planes[k].name);
         p->units[i].key = kiln_key_end(h);
     }
     return KILN_OK;
@@ -226,7 +247,8 @@ static void key_child(kiln_hasher *h, const kiln_unit_result *result, const kiln
     kiln_key_u64(h, "leaf", c->is_leaf);
     for (uint32_t i = 0; i < result->n; i++) {
         const kiln_unit_output *o = &result->outputs[i];
-        if (strncmp(o->name, prefix, strlen(prefix)) != 0 && strcmp(o->name, "errors") != 0) continue;
+        if (strncmp(o->name, prefix, strlen(prefix)) != 0 && strcmp(o->name, "errors") != 0)
+            continue;
         kiln_key_text(h, "output", o->name);
         kiln_key_hash(h, "blob", o->hash);
     }
@@ -237,7 +259,8 @@ static const kiln_unit *child_of(const kiln_lod_plan *p, uint32_t node, uint32_t
     return &p->units[p->unit_of[p->tree.children[node_at(p, node)->first_child + child]]];
 }
 
-kiln_status kiln_lod_unit_errors(kiln_run *r, const kiln_lod_unit *u, const kiln_unit *unit, kiln_lod_errors *out, kiln_error *err)
+kiln_status kiln_lod_unit_errors(kiln_run *r, const kiln_lod_unit *u, const kiln_unit *unit,
+                                 kiln_lod_errors *out, kiln_error *err)
 {
     memset(out, 0, sizeof *out);
     if (u->errors.n_views == 0) return KILN_OK;
@@ -247,7 +270,8 @@ kiln_status kiln_lod_unit_errors(kiln_run *r, const kiln_lod_unit *u, const kiln
 }
 
 /* What is stored of a child may be a stranger's: the worker that reads it could only fail. */
-static kiln_status take_children(kiln_run *r, const kiln_lod_plan *p, uint32_t node, kiln_lod_unit *u, kiln_error *err)
+static kiln_status take_children(kiln_run *r, const kiln_lod_plan *p, uint32_t node,
+                                 kiln_lod_unit *u, kiln_error *err)
 {
     kiln_lod_child *children = kiln_lod_children(u);
     for (uint32_t i = 0; i < u->n_children; i++) {
@@ -255,7 +279,9 @@ static kiln_status take_children(kiln_run *r, const kiln_lod_plan *p, uint32_t n
         const kiln_lod_child *c = &children[i];
         children[i].unit = below->key;
         KILN_TRY(kiln_unit_refuse(r, below,
-                                  kiln_lod_level_check(&below->result, c->level, c->count, u->sh_degree, u->weighted, err), err));
+                                  kiln_lod_level_check(&below->result, c->level, c->count,
+                                                       u->sh_degree, u->weighted, err),
+                                  err));
         kiln_lod_errors errors;
         KILN_TRY(kiln_lod_unit_errors(r, below->payload, below, &errors, err));
     }
@@ -270,7 +296,8 @@ kiln_status kiln_lod_plan_height(kiln_run *r, kiln_lod_plan *p, uint32_t height,
         KILN_TRY(take_children(r, p, p->node_of[i], u, err));
         kiln_hasher *h = kiln_run_key_bare(r, "inner");
         key_levels(h, u);
-        for (uint32_t c = 0; c < u->n_children; c++) key_child(h, &child_of(p, p->node_of[i], c)->result, &kiln_lod_children(u)[c]);
+        for (uint32_t c = 0; c < u->n_children; c++)
+            key_child(h, &child_of(p, p->node_of[i], c)->result, &kiln_lod_children(u)[c]);
         p->units[i].key = kiln_key_end(h);
     }
     return KILN_OK;

@@ -14,14 +14,19 @@ enum {
 };
 
 /* Source: the measurements in stages/lod/DESIGN.md. */
-static const kiln_adam_steps full_steps = {
-    .mean = .015f, .log_scale = .01f, .half_angle = .005f, .opacity_logit = .025f, .sh0 = .01f, .shN = .002f};
-/* Of the pictures' squared error for one axis, e-fold, radian or coefficient: what hardly shows in any view stays where it is. */
+static const kiln_adam_steps full_steps = {.mean = .015f,
+                                           .log_scale = .01f,
+                                           .half_angle = .005f,
+                                           .opacity_logit = .025f,
+                                           .sh0 = .01f,
+                                           .shN = .002f};
+/* Of the pictures' squared error for one axis, e-fold, radian or coefficient: what hardly shows in
+ * any view stays where it is. */
 static const float least_gradient = .015f;
 
-/* ---- canvas --------------------------------------------------------------------------------------------------------------- */
-kiln_status kiln_refine_canvas_open(kiln_refine_canvas *c, kiln_runner *runner, const kiln_refine_unit *u, uint64_t capacity,
-                                    kiln_error *err)
+/* ---- canvas ---------------------------------------------------------------------------------- */
+kiln_status kiln_refine_canvas_open(kiln_refine_canvas *c, kiln_runner *runner,
+                                    const kiln_refine_unit *u, uint64_t capacity, kiln_error *err)
 {
     *c = (kiln_refine_canvas){.runner = runner,
                               .profile = (kiln_profile_id)u->profile,
@@ -56,11 +61,12 @@ void kiln_refine_canvas_release(kiln_refine_canvas *c)
 }
 
 /* Adds what the view has of these rows behind the splats so far. */
-static kiln_status collect_splats(kiln_refine_canvas *c, const kiln_refine_window *view, const kiln_coarsen_rows *r,
-                                  kiln_error *err)
+static kiln_status collect_splats(kiln_refine_canvas *c, const kiln_refine_window *view,
+                                  const kiln_coarsen_rows *r, kiln_error *err)
 {
     uint64_t visible = 0;
-    if (r->n > c->capacity - c->named) return kiln_fail(err, KILN_E_BUG, "refine: the rows exceed the capacity");
+    if (r->n > c->capacity - c->named)
+        return kiln_fail(err, KILN_E_BUG, "refine: the rows exceed the capacity");
     const kiln_project_args a = {.n = r->n,
                                  KILN_PROJECT_PLANES(r),
                                  .sh0 = r->sh0,
@@ -82,19 +88,22 @@ static kiln_status collect_splats(kiln_refine_canvas *c, const kiln_refine_windo
 }
 
 /* The splats of `rows`. Those of others name no row. */
-static kiln_status collect_all(kiln_refine_canvas *c, const kiln_refine_window *view, const kiln_refine_rows *rows, kiln_error *err)
+static kiln_status collect_all(kiln_refine_canvas *c, const kiln_refine_window *view,
+                               const kiln_refine_rows *rows, kiln_error *err)
 {
     c->total = c->named = 0;
     KILN_TRY(collect_splats(c, view, rows->own, err));
     const uint64_t own = c->total;
     if (rows->others && rows->others->n > 0) KILN_TRY(collect_splats(c, view, rows->others, err));
-    return kiln_runner_fill(c->runner, &c->splats[own].row, sizeof *c->splats, 0xff, sizeof c->splats->row, c->total - own, err);
+    return kiln_runner_fill(c->runner, &c->splats[own].row, sizeof *c->splats, 0xff,
+                            sizeof c->splats->row, c->total - own, err);
 }
 
 static uint32_t tile_rows(const kiln_view *v) { return kiln_view_tiles_y(v); }
 
 /* Lists the splats of each tile. A second turn has room for what the first one found. */
-static kiln_status list_splats(kiln_refine_canvas *c, const kiln_view *view, bool *fits, kiln_error *err)
+static kiln_status list_splats(kiln_refine_canvas *c, const kiln_view *view, bool *fits,
+                               kiln_error *err)
 {
     for (int turn = 0; turn < 2; turn++) {
         uint64_t stats[3] = {0};
@@ -123,8 +132,8 @@ static kiln_status list_splats(kiln_refine_canvas *c, const kiln_view *view, boo
     return KILN_OK;
 }
 
-kiln_status kiln_refine_draw(kiln_refine_canvas *c, const kiln_refine_window *view, const kiln_refine_rows *rows, float *rgba,
-                             bool *fits, kiln_error *err)
+kiln_status kiln_refine_draw(kiln_refine_canvas *c, const kiln_refine_window *view,
+                             const kiln_refine_rows *rows, float *rgba, bool *fits, kiln_error *err)
 {
     KILN_TRY(collect_all(c, view, rows, err));
     KILN_TRY(list_splats(c, &view->view, fits, err));
@@ -141,8 +150,9 @@ kiln_status kiln_refine_draw(kiln_refine_canvas *c, const kiln_refine_window *vi
     return kiln_runner_run(c->runner, KILN_OP_raster, &a, err);
 }
 
-/* ---- steps ---------------------------------------------------------------------------------------------------------------- */
-kiln_status kiln_refine_steps_open(kiln_refine_steps *s, kiln_runner *runner, uint64_t n, uint32_t sh_degree, kiln_error *err)
+/* ---- steps ----------------------------------------------------------------------------------- */
+kiln_status kiln_refine_steps_open(kiln_refine_steps *s, kiln_runner *runner, uint64_t n,
+                                   uint32_t sh_degree, kiln_error *err)
 {
     const uint64_t values = n * kiln_gradient_planes(sh_degree);
     *s = (kiln_refine_steps){.runner = runner, .n = n, .sh_degree = sh_degree};
@@ -152,7 +162,8 @@ kiln_status kiln_refine_steps_open(kiln_refine_steps *s, kiln_runner *runner, ui
     KILN_TRY(KILN_ALLOC(&s->m, values, "gradients of a level", err));
     KILN_TRY(KILN_ALLOC(&s->v, values, "gradients of a level", err));
     KILN_TRY(kiln_runner_keep(runner, s->rgba, PICTURE * sizeof *s->rgba, true, err));
-    KILN_TRY(kiln_runner_keep(runner, s->drawn, n * KILN_BACKWARD_PLANES * sizeof *s->drawn, true, err));
+    KILN_TRY(
+        kiln_runner_keep(runner, s->drawn, n * KILN_BACKWARD_PLANES * sizeof *s->drawn, true, err));
     KILN_TRY(kiln_runner_keep(runner, s->gradients, values * sizeof *s->gradients, true, err));
     KILN_TRY(kiln_runner_keep(runner, s->m, values * sizeof *s->m, false, err));
     return kiln_runner_keep(runner, s->v, values * sizeof *s->v, false, err);
@@ -169,8 +180,9 @@ void kiln_refine_steps_release(kiln_refine_steps *s)
     free(s->v);
 }
 
-static kiln_status find_gradients(kiln_refine_canvas *c, kiln_refine_steps *s, const kiln_refine_window *view,
-                                  const kiln_coarsen_rows *own, const kiln_refine_turn *turn, kiln_error *err)
+static kiln_status find_gradients(kiln_refine_canvas *c, kiln_refine_steps *s,
+                                  const kiln_refine_window *view, const kiln_coarsen_rows *own,
+                                  const kiln_refine_turn *turn, kiln_error *err)
 {
     kiln_raster_backward_args raster = {.n = c->total,
                                         .splats = c->splats,
@@ -200,8 +212,9 @@ static kiln_status find_gradients(kiln_refine_canvas *c, kiln_refine_steps *s, c
     return kiln_runner_run(c->runner, KILN_OP_project_backward, &project, err);
 }
 
-kiln_status kiln_refine_step(kiln_refine_canvas *c, kiln_refine_steps *s, const kiln_refine_window *view,
-                             const kiln_refine_rows *rows, const kiln_refine_turn *turn, kiln_error *err)
+kiln_status kiln_refine_step(kiln_refine_canvas *c, kiln_refine_steps *s,
+                             const kiln_refine_window *view, const kiln_refine_rows *rows,
+                             const kiln_refine_turn *turn, kiln_error *err)
 {
     const kiln_coarsen_rows *own = rows->own;
     bool fits;
@@ -221,7 +234,8 @@ kiln_status kiln_refine_step(kiln_refine_canvas *c, kiln_refine_steps *s, const 
                         .longest = turn->longest};
     kiln_adam_steps most = full_steps;
     most.mean *= turn->mean_reach;
-    float *const each[] = {&most.log_scale, &most.half_angle, &most.opacity_logit, &most.sh0, &most.shN};
+    float *const each[] = {&most.log_scale, &most.half_angle, &most.opacity_logit, &most.sh0,
+                           &most.shN};
     for (size_t i = 0; i < sizeof each / sizeof *each; i++) *each[i] *= turn->reach;
     kiln_adam_at(&a, &most, turn->t, turn->steps);
     return kiln_runner_run(c->runner, KILN_OP_adam, &a, err);

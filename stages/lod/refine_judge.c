@@ -1,17 +1,25 @@
-/* What is kept is drawn for other cameras than those that judge. Of views like these, one in so many is worse than all of them: how
- * far, their own spread says. */
+/* What is kept is drawn for other cameras than those that judge. Of views like these, one in so
+ * many is worse than all of them: how far, their own spread says. */
 #include "stages/lod/refine_judge.h"
 
 #define WORSE 1.05         /* so much of its merged error may have a sight left out */
 #define WORSE_UNSEEN 1.122 /* .. and a view that is in none: half a decibel */
-#define BEYOND 0.5         /* it is so far beyond the worst sight, as a share of the way from the mean to the worst */
-#define INVISIBLE 4e-7     /* squared error of a pixel: a tenth of what rounding to 8 bits makes of it */
+/* it is so far beyond the worst sight, as a share of the way from the mean to the worst */
+#define BEYOND 0.5
+/* squared error of a pixel: a tenth of what rounding to 8 bits makes of it */
+#define INVISIBLE 4e-7
 
 /* Sights that are not left out have 0. */
-static bool is_invisible(double after, double before) { return after <= INVISIBLE && before <= INVISIBLE; }
+static bool is_invisible(double after, double before)
+{
+    return after <= INVISIBLE && before <= INVISIBLE;
+}
 
 /* The share of the merged level's error that is left. */
-static double left_of(double after, double before) { return after / (before > INVISIBLE ? before : INVISIBLE); }
+static double left_of(double after, double before)
+{
+    return after / (before > INVISIBLE ? before : INVISIBLE);
+}
 
 static bool gains(const kiln_refine_off_by *after, const kiln_refine_off_by *before, int around)
 {
@@ -43,8 +51,10 @@ bool kiln_refine_is_better(const kiln_refine_off_by *after, const kiln_refine_of
     return true;
 }
 
-bool kiln_refine_is_lost(const kiln_refine_off_by *after, const kiln_refine_off_by *before, int around, uint32_t sight)
+bool kiln_refine_is_lost(const kiln_refine_off_by *after, const kiln_refine_off_by *before,
+                         int around, uint32_t sight)
 {
     const double now = after->of[around][sight], then = before->of[around][sight];
-    return !gains(after, before, around) || !(is_invisible(now, then) || left_of(now, then) <= WORSE);
+    return !gains(after, before, around) ||
+           !(is_invisible(now, then) || left_of(now, then) <= WORSE);
 }

@@ -24,9 +24,9 @@ typedef struct {
     const uint32_t *node_of; /* of a chunk of `baked`; while units are finished */
 } planning;
 
-/* ---- cameras --------------------------------------------------------------------------------------------------------------- */
-/* Is a corner or the middle of the chunk's box in the picture, or the camera within the box? Where the chunk's rows lie in its box
- * only the worker knows. */
+/* ---- cameras --------------------------------------------------------------------------------- */
+/* Is a corner or the middle of the chunk's box in the picture, or the camera within the box? Where
+ * the chunk's rows lie in its box only the worker knows. */
 static bool may_see(const planning *k, const kiln_camera *c, const kiln_level_node *node)
 {
     double lo[3], hi[3], at[3], centre[3];
@@ -73,7 +73,7 @@ static void choose_node_cameras(const planning *k, const kiln_level_node *node, 
     }
 }
 
-/* ---- neighbours ------------------------------------------------------------------------------------------------------------ */
+/* ---- neighbours ------------------------------------------------------------------------------ */
 static bool touch(const kiln_level_node *a, const kiln_level_node *b)
 {
     for (int i = 0; i < 3; i++)
@@ -85,7 +85,8 @@ static double apart(const kiln_level_node *a, const kiln_level_node *b)
 {
     double sum = 0;
     for (int i = 0; i < 3; i++) {
-        const double d = ((double)a->box_min[i] + (double)a->box_max[i]) - ((double)b->box_min[i] + (double)b->box_max[i]);
+        const double d = ((double)a->box_min[i] + (double)a->box_max[i]) -
+                         ((double)b->box_min[i] + (double)b->box_max[i]);
         sum += d * d;
     }
     return sum;
@@ -106,7 +107,8 @@ static void choose_chunks(const planning *k, uint32_t node, kiln_refine_unit *u)
     set_chunk(k, node, &u->chunks[0]);
     u->n_chunks = 1;
     for (uint32_t i = 0; i < tree->n_nodes; i++) {
-        if (i == node || !tree->nodes[i].chunk || !touch(&tree->nodes[node], &tree->nodes[i])) continue;
+        if (i == node || !tree->nodes[i].chunk || !touch(&tree->nodes[node], &tree->nodes[i]))
+            continue;
         const double d = apart(&tree->nodes[node], &tree->nodes[i]);
         uint32_t at = u->n_chunks;
         while (at > 1 && d < distance[at - 1]) at--;
@@ -121,12 +123,13 @@ static void choose_chunks(const planning *k, uint32_t node, kiln_refine_unit *u)
     }
 }
 
-/* ---- units ----------------------------------------------------------------------------------------------------------------- */
+/* ---- units ----------------------------------------------------------------------------------- */
 /* The rows of the neighbourhood, whoever merged them, and all that says how they are fitted. */
 static kiln_hash key_refine_unit(const planning *k, const kiln_refine_unit *u)
 {
     kiln_hasher *h = kiln_run_key_bare(k->r, "refine");
-    KILN_KEY_LISTS(kiln_refine_unit, 9040); /* visibility is in the key of the chunk's merged levels */
+    /* visibility is in the key of the chunk's merged levels */
+    KILN_KEY_LISTS(kiln_refine_unit, 9040);
     const double least_gain = KILN_REFINE_LEAST_GAIN;
     kiln_key_u64(h, "version", KILN_REFINE_VERSION);
     kiln_key_u64(h, "steps", u->steps);
@@ -169,8 +172,8 @@ static kiln_status prepare_unit(const planning *k, uint32_t node, kiln_unit *uni
     return KILN_OK;
 }
 
-kiln_status kiln_lod_refine_prepare(kiln_run *r, kiln_lod_plan *p, const kiln_view_request *request, uint32_t steps,
-                                    kiln_error *err)
+kiln_status kiln_lod_refine_prepare(kiln_run *r, kiln_lod_plan *p, const kiln_view_request *request,
+                                    uint32_t steps, kiln_error *err)
 {
     const planning k = {.r = r, .p = p, .request = request, .steps = steps};
     uint64_t most = 0;
@@ -194,7 +197,8 @@ static void finish_unit(const planning *k, uint32_t node, kiln_unit *unit)
     kiln_refine_unit *u = (kiln_refine_unit *)unit->payload;
     const kiln_lod_unit *merged = kiln_lod_payload(k->p, node);
     u->visibility = merged->visibility;
-    for (uint32_t i = 0; i < u->n_chunks; i++) u->chunks[i].unit = k->p->units[k->p->unit_of[k->node_of[u->chunks[i].chunk]]].key;
+    for (uint32_t i = 0; i < u->n_chunks; i++)
+        u->chunks[i].unit = k->p->units[k->p->unit_of[k->node_of[u->chunks[i].chunk]]].key;
     choose_node_cameras(k, &k->p->tree.nodes[node], u);
     unit->key = key_refine_unit(k, u);
 }
@@ -252,10 +256,16 @@ static kiln_status count_refined_levels(kiln_run *r, kiln_lod_plan *p, kiln_erro
     return kiln_run_refused(r, err);
 }
 
-kiln_status kiln_lod_refine(kiln_run *r, kiln_lod_plan *p, const kiln_camera *cameras, uint32_t n_cameras,
-                            const kiln_view_request *request, const double origin[3], kiln_error *err)
+kiln_status kiln_lod_refine(kiln_run *r, kiln_lod_plan *p, const kiln_camera *cameras,
+                            uint32_t n_cameras, const kiln_view_request *request,
+                            const double origin[3], kiln_error *err)
 {
-    planning k = {.r = r, .p = p, .cameras = cameras, .n_cameras = n_cameras, .request = request, .origin = origin};
+    planning k = {.r = r,
+                  .p = p,
+                  .cameras = cameras,
+                  .n_cameras = n_cameras,
+                  .request = request,
+                  .origin = origin};
     uint32_t *node_of = NULL;
     if (!p->refined) return KILN_OK;
     for (uint32_t i = 0; i < n_cameras; i++) k.training |= !strcmp(cameras[i].split, "train");

@@ -1,4 +1,5 @@
-/* refine_units -- what the parent of kiln-lod asks its workers for when levels are refined (refine.h). */
+/* refine_units -- what the parent of kiln-lod asks its workers for when levels are refined
+ * (refine.h). */
 #ifndef KILN_STAGES_LOD_REFINE_UNITS_H
 #define KILN_STAGES_LOD_REFINE_UNITS_H
 
@@ -7,7 +8,8 @@
 enum {
     KILN_REFINE_VERSION = 4, /* raised when units of the same input fit otherwise: in their keys */
     KILN_REFINE_VIEWS = 48,
-    KILN_REFINE_CAMERAS = 28,    /* views that stand where cameras do; the others stand between them */
+    /* views that stand where cameras do; the others stand between them */
+    KILN_REFINE_CAMERAS = 28,
     KILN_REFINE_CANDIDATES = 48, /* cameras that the parent offers */
     KILN_REFINE_LEFT_OUT = 2,    /* one view between cameras in so many */
     KILN_REFINE_NEIGHBOURS = 12,
@@ -17,8 +19,8 @@ enum {
     KILN_REFINE_PAIRS = 1 << 22 /* a view that lists more pairs is left out */
 };
 
-/* Share of the squared error in the views left out that a refined level must take away to be kept: views that gain less say nothing
- * about others (DESIGN.md, where refining made views worse). */
+/* Share of the squared error in the views left out that a refined level must take away to be kept:
+ * views that gain less say nothing about others (DESIGN.md, where refining made views worse). */
 #define KILN_REFINE_LEAST_GAIN 0.05
 
 /* A camera that may see the chunk: scene units, origin subtracted. */
@@ -49,7 +51,8 @@ typedef struct {
     uint32_t zero;
     double near_m;
     kiln_hash baked;
-    kiln_hash visibility; /* of the refined chunk, as in kiln_lod_unit: errors count what cameras see */
+    /* of the refined chunk, as in kiln_lod_unit: errors count what cameras see */
+    kiln_hash visibility;
     kiln_lod_error_request errors;
     uint64_t counts[KILN_REFINE_LEVELS]; /* of the chunk's levels */
     kiln_refine_chunk chunks[1 + KILN_REFINE_NEIGHBOURS];

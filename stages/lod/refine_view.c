@@ -27,7 +27,7 @@ double kiln_refine_size(uint32_t half)
     return size;
 }
 
-/* ---- windows --------------------------------------------------------------------------------------------------------------- */
+/* ---- windows --------------------------------------------------------------------------------- */
 /* A stretch of an axis of a picture, in pixels. */
 typedef struct {
     double lo, hi;
@@ -40,7 +40,8 @@ static void stretch_to(stretch *s, double at)
 }
 
 /* Where a camera has a point in its picture; false: nowhere. */
-static bool find_pixel(const kiln_refine_camera *c, float near_m, const double point[3], double pixel[2])
+static bool find_pixel(const kiln_refine_camera *c, float near_m, const double point[3],
+                       double pixel[2])
 {
     double to[3], p[3];
     for (int i = 0; i < 3; i++) to[i] = point[i] - c->centre[i];
@@ -58,7 +59,8 @@ static int by_value(const void *a, const void *b)
 }
 
 /* Where the chunk is in the whole picture of a camera; false: it is not in it. */
-static bool find_chunk(const kiln_refine_views *v, const kiln_refine_camera *c, stretch *across, stretch *down)
+static bool find_chunk(const kiln_refine_views *v, const kiln_refine_camera *c, stretch *across,
+                       stretch *down)
 {
     *across = *down = (stretch){.lo = 1e300, .hi = -1e300};
     for (uint64_t i = 0; i < v->n_points; i++) {
@@ -79,8 +81,10 @@ static double find_footprint(const kiln_refine_views *v)
         double least = 1e300;
         for (uint32_t c = 0; c < v->n_cameras; c++) {
             double pixel[2];
-            const double footprint = kiln_vec3_distance(v->points[i], v->views[c].centre) / v->views[c].fx;
-            if (footprint < least && find_pixel(&v->views[c], v->near_m, v->points[i], pixel)) least = footprint;
+            const double footprint =
+                kiln_vec3_distance(v->points[i], v->views[c].centre) / v->views[c].fx;
+            if (footprint < least && find_pixel(&v->views[c], v->near_m, v->points[i], pixel))
+                least = footprint;
         }
         if (least < 1e300) nearest[n++] = least;
     }
@@ -88,8 +92,10 @@ static double find_footprint(const kiln_refine_views *v)
     return n > 0 ? nearest[n / 2] : 0;
 }
 
-/* Pixels of an axis of a window, from `from` on: the chunk with a border about it, or a part that `noise` picks. */
-static uint32_t cut_window(const stretch *chunk, double scale, uint32_t whole, double noise, uint32_t *from)
+/* Pixels of an axis of a window, from `from` on: the chunk with a border about it, or a part that
+ * `noise` picks. */
+static uint32_t cut_window(const stretch *chunk, double scale, uint32_t whole, double noise,
+                           uint32_t *from)
 {
     const double border = BORDER + (chunk->hi - chunk->lo) * scale / 8;
     const double lo = kiln_clamp_f64(floor(chunk->lo * scale - border), 0, whole - 1);
@@ -106,10 +112,13 @@ static double reach_of_chunk(const stretch *chunk, double whole, double size)
     return size * (with_border < whole ? with_border : whole);
 }
 
-/* Whether a picture of a size is too large: at the camera's, windows show a quarter of the chunk or more, else all of it. */
-static bool is_too_large(const kiln_refine_camera *c, const stretch *across, const stretch *down, uint32_t half, double size)
+/* Whether a picture of a size is too large: at the camera's, windows show a quarter of the chunk or
+ * more, else all of it. */
+static bool is_too_large(const kiln_refine_camera *c, const stretch *across, const stretch *down,
+                         uint32_t half, double size)
 {
-    const double wide = reach_of_chunk(across, c->width, size), high = reach_of_chunk(down, c->height, size);
+    const double wide = reach_of_chunk(across, c->width, size),
+                 high = reach_of_chunk(down, c->height, size);
     return (wide > high ? wide : high) > (half == 0 ? 2 : 1) * KILN_REFINE_WINDOW;
 }
 
@@ -118,7 +127,8 @@ static uint32_t whole_pixels(double of_camera, double size)
     return (uint32_t)kiln_clamp_f64(floor(of_camera * size + 0.5), 1, 1 << 20);
 }
 
-bool kiln_refine_window_make(const kiln_refine_views *v, uint32_t which, uint32_t half, kiln_refine_window *out)
+bool kiln_refine_window_make(const kiln_refine_views *v, uint32_t which, uint32_t half,
+                             kiln_refine_window *out)
 {
     static const double origin[3] = {0};
     const kiln_refine_camera *c = &v->views[which];
@@ -141,10 +151,11 @@ bool kiln_refine_window_make(const kiln_refine_views *v, uint32_t which, uint32_
     return true;
 }
 
-/* ---- choosing -------------------------------------------------------------------------------------------------------------- */
-/* The camera's neighbour number `rank` (0: the nearest) of those that look less than 60 degrees elsewhere, or the last there is.
- * NULL: there is none. */
-static const kiln_refine_camera *neighbour_of(const kiln_refine_views *v, uint32_t camera, uint32_t rank)
+/* ---- choosing -------------------------------------------------------------------------------- */
+/* The camera's neighbour number `rank` (0: the nearest) of those that look less than 60 degrees
+ * elsewhere, or the last there is. NULL: there is none. */
+static const kiln_refine_camera *neighbour_of(const kiln_refine_views *v, uint32_t camera,
+                                              uint32_t rank)
 {
     const kiln_refine_camera *const c = &v->views[camera], *found = NULL;
     double above = -1;
@@ -154,7 +165,9 @@ static const kiln_refine_camera *neighbour_of(const kiln_refine_views *v, uint32
         for (uint32_t i = 0; i < v->n_cameras; i++) {
             const kiln_refine_camera *o = &v->views[i];
             const double d = kiln_vec3_distance(c->centre, o->centre);
-            if (i == camera || !(kiln_vec3_dot(c->r + 6, o->r + 6) > 0.5) || d <= above || d >= least) continue;
+            if (i == camera || !(kiln_vec3_dot(c->r + 6, o->r + 6) > 0.5) || d <= above ||
+                d >= least)
+                continue;
             least = d;
             next = o;
         }
@@ -176,30 +189,37 @@ static bool turn_between(const double a[9], const double b[9], double share, dou
     return true;
 }
 
-/* Places beside cameras from the first to the last, evenly: neighbours in the list are often neighbours in the scene. */
+/* Places beside cameras from the first to the last, evenly: neighbours in the list are often
+ * neighbours in the scene. */
 static void add_between(kiln_refine_views *v)
 {
     const uint32_t between = KILN_REFINE_VIEWS - v->n_cameras;
     for (uint32_t turn = 0; v->n_cameras > 0 && v->n < KILN_REFINE_VIEWS; turn++) {
-        const uint32_t camera = between < v->n_cameras ? turn * v->n_cameras / between : turn % v->n_cameras;
+        const uint32_t camera =
+            between < v->n_cameras ? turn * v->n_cameras / between : turn % v->n_cameras;
         kiln_refine_camera *out = &v->views[v->n++];
         const kiln_refine_camera *a = &v->views[camera],
-                                 *b = neighbour_of(v, camera, (uint32_t)(4 * kiln_refine_noise(turn, 0, 7)));
+                                 *b = neighbour_of(v, camera,
+                                                   (uint32_t)(4 * kiln_refine_noise(turn, 0, 7)));
         const double share = 0.25 + 0.5 * kiln_refine_noise(turn, 1, 7);
         double r[9];
         *out = *a;
         if (!b || !turn_between(a->r, b->r, share, r)) continue;
         memcpy(out->r, r, sizeof r);
-        for (int i = 0; i < 3; i++) out->centre[i] = a->centre[i] + share * (b->centre[i] - a->centre[i]);
+        for (int i = 0; i < 3; i++)
+            out->centre[i] = a->centre[i] + share * (b->centre[i] - a->centre[i]);
     }
 }
 
-void kiln_refine_views_make(const kiln_refine_unit *u, const kiln_coarsen_rows *level0, kiln_refine_views *out)
+void kiln_refine_views_make(const kiln_refine_unit *u, const kiln_coarsen_rows *level0,
+                            kiln_refine_views *out)
 {
     const uint64_t n = level0->n, every = n / KILN_REFINE_POINTS + 1;
-    *out = (kiln_refine_views){.near_m = (float)u->near_m, .far_m = kiln_profiles[u->profile].far_m};
+    *out =
+        (kiln_refine_views){.near_m = (float)u->near_m, .far_m = kiln_profiles[u->profile].far_m};
     for (uint64_t row = 0; row < n; row += every) {
-        for (uint64_t k = 0; k < 3; k++) out->points[out->n_points][k] = (double)level0->means[k * n + row];
+        for (uint64_t k = 0; k < 3; k++)
+            out->points[out->n_points][k] = (double)level0->means[k * n + row];
         out->n_points++;
     }
     for (uint32_t i = 0; i < u->n_cameras && out->n < KILN_REFINE_CAMERAS; i++) {

@@ -16,8 +16,9 @@
 #include <string.h>
 
 enum {
-    SLABS_MOST = 64,       /* a chunk is read once for each slab that it reaches into */
-    DRAWN_ROW = 4 * 12,    /* bytes of the planes that are drawn: means, log_scales, quats, opacity_logits, source_row */
+    SLABS_MOST = 64, /* a chunk is read once for each slab that it reaches into */
+    /* bytes of the planes that are drawn: means, log_scales, quats, opacity_logits, source_row */
+    DRAWN_ROW = 4 * 12,
     LARGEST_ROW = 4 * 4,   /* of the largest of them */
     SUM = 8,               /* of shares */
     PLANE_ENTRY = 1 << 13, /* what a cache of planes takes for one, beside its bytes */
@@ -54,7 +55,7 @@ static bool may_see(const kiln_view_request *views, uint32_t n, const kiln_chunk
     return false;
 }
 
-/* ---- memory ----------------------------------------------------------------------------------------------------------------- */
+/* ---- memory ---------------------------------------------------------------------------------- */
 static uint64_t rows_seen(const making *k, const kiln_view_request *views, uint32_t n)
 {
     uint64_t rows = 0;
@@ -64,7 +65,8 @@ static uint64_t rows_seen(const making *k, const kiln_view_request *views, uint3
 }
 
 /* What a picture takes, of at most `capacity` Gaussians at a time; 0: of all that it may have. */
-static uint64_t drawing_ram(const making *k, const kiln_view_request *v, uint64_t rows, uint64_t capacity)
+static uint64_t drawing_ram(const making *k, const kiln_view_request *v, uint64_t rows,
+                            uint64_t capacity)
 {
     const kiln_draw_shares_size size = {.view = &v->view,
                                         .rows = rows,
@@ -87,15 +89,18 @@ static seen_rows count_seen_rows(const making *k, const kiln_shares_unit *u)
     return rows;
 }
 
-/* With pictures in slabs of `capacity`; 0: whole. A chunk's planes are decoded, sums are kept for all rows, then lent chunk by
- * chunk.
+/* With pictures in slabs of `capacity`; 0: whole. A chunk's planes are decoded, sums are kept for
+ * all rows, then lent chunk by chunk.
  */
-static uint64_t shares_ram(const making *k, const kiln_shares_unit *u, const seen_rows *rows, uint64_t capacity)
+static uint64_t shares_ram(const making *k, const kiln_shares_unit *u, const seen_rows *rows,
+                           uint64_t capacity)
 {
     const uint64_t putting = kiln_outputs_lent_ram(sizeof(float) * rows->all);
     uint64_t drawing = 0;
-    for (uint32_t v = 0; v < u->n_views; v++) drawing = kiln_max_u64(drawing, drawing_ram(k, &u->views[v], rows->of[v], capacity));
-    return k->largest * (DRAWN_ROW + 2 * LARGEST_ROW) + SUM * rows->all + kiln_max_u64(drawing, putting) + KILN_CONNECTION_RAM;
+    for (uint32_t v = 0; v < u->n_views; v++)
+        drawing = kiln_max_u64(drawing, drawing_ram(k, &u->views[v], rows->of[v], capacity));
+    return k->largest * (DRAWN_ROW + 2 * LARGEST_ROW) + SUM * rows->all +
+           kiln_max_u64(drawing, putting) + KILN_CONNECTION_RAM;
 }
 
 /* Whole pictures if a unit may take so much, else the largest slabs for which there is room. */
@@ -118,12 +123,13 @@ static void size_shares(const making *k, const seen_rows *rows, kiln_shares_unit
 static uint64_t seen_ram(const kiln_chunk *c)
 {
     enum { ROW = 11 * 4 + 3 * 8 + 4 + sizeof(kiln_splat2d), PROJECTING = 64 };
-    return c->count * (ROW + PROJECTING) + kiln_read_ram(LARGEST_ROW * c->count) + 2 * kiln_outputs_ram(sizeof(float) * c->count) +
-           KILN_CONNECTION_RAM + (1u << 20);
+    return c->count * (ROW + PROJECTING) + kiln_read_ram(LARGEST_ROW * c->count) +
+           2 * kiln_outputs_ram(sizeof(float) * c->count) + KILN_CONNECTION_RAM + (1u << 20);
 }
 
-/* ---- keys ------------------------------------------------------------------------------------------------------------------- */
-static const char *const geometry[] = {"means", "log_scales", "quats", "opacity_logits", "source_row"};
+/* ---- keys ------------------------------------------------------------------------------------ */
+static const char *const geometry[] = {"means", "log_scales", "quats", "opacity_logits",
+                                       "source_row"};
 enum { GEOMETRY = sizeof geometry / sizeof *geometry, PROJECTED = GEOMETRY - 1 };
 
 static void key_view(kiln_hasher *h, const kiln_view_request *v)
@@ -158,14 +164,15 @@ static kiln_hash shares_key(const making *k, const kiln_shares_unit *u)
 static kiln_hash seen_key(const making *k, const kiln_chunk *c, const kiln_hash *shares)
 {
     kiln_hasher *h = kiln_run_key_bare(k->run, "seen");
-    for (uint32_t v = 0; v < k->n_views; v++) key_view(h, &k->views[v]); /* those that see nothing of it have a distance */
+    /* those that see nothing of it have a distance */
+    for (uint32_t v = 0; v < k->n_views; v++) key_view(h, &k->views[v]);
     key_chunk(h, c, PROJECTED);
     for (uint32_t g = 0; g < k->n_groups; g++)
         if (!kiln_hash_is_zero(shares[g])) kiln_key_hash(h, "shares", shares[g]);
     return kiln_key_end(h);
 }
 
-/* ---- shares ----------------------------------------------------------------------------------------------------------------- */
+/* ---- shares ---------------------------------------------------------------------------------- */
 /* Decoded planes, and what decodes them ahead. */
 static uint64_t kept_ram(const making *k)
 {
@@ -173,7 +180,8 @@ static uint64_t kept_ram(const making *k)
            KILN_AHEAD_THREADS * (kiln_ahead_reader_bytes(k->baked, false) + k->largest * DRAWN_ROW);
 }
 
-/* A unit has neighbours in the order of names, which often see the same: fewer rows for each, and a change leaves more units alone.
+/* A unit has neighbours in the order of names, which often see the same: fewer rows for each, and a
+ * change leaves more units alone.
  */
 static void plan_group(making *k, uint32_t g)
 {
@@ -195,7 +203,8 @@ static void plan_group(making *k, uint32_t g)
                                .ram = u->ram,
                                .planning = true,
                                .ram_cache = kept_ram(k)};
-    (void)snprintf(k->shares[g].name, sizeof k->shares[g].name, "views %u of %u", g + 1, k->n_groups);
+    (void)snprintf(k->shares[g].name, sizeof k->shares[g].name, "views %u of %u", g + 1,
+                   k->n_groups);
 }
 
 /* Units are planning ones: where they take little, a round over hosts would cost more. */
@@ -204,7 +213,8 @@ static void expect_work(const making *k)
     double cpu_s = kiln_work_decode((double)k->baked->count);
     for (uint32_t v = 0; v < k->n_views; v++) {
         const double rows = (double)rows_seen(k, &k->views[v], 1);
-        cpu_s += kiln_work_picture(rows, (double)k->views[v].view.width * k->views[v].view.height, 4 * rows, false);
+        cpu_s += kiln_work_picture(rows, (double)k->views[v].view.width * k->views[v].view.height,
+                                   4 * rows, false);
     }
     kiln_run_expect_work(k->run, cpu_s);
     kiln_run_shares_planning(k->run, kiln_work_is_round(cpu_s));
@@ -216,12 +226,13 @@ static kiln_status draw_views(making *k, kiln_error *err)
     KILN_TRY(KILN_ALLOC(&k->of_shares, k->n_groups, "the units of visibility", err));
     for (uint32_t g = 0; g < k->n_groups; g++) plan_group(k, g);
     expect_work(k);
-    const kiln_status st = kiln_run_units(k->run, "looking through cameras", k->shares, k->n_groups, err);
+    const kiln_status st =
+        kiln_run_units(k->run, "looking through cameras", k->shares, k->n_groups, err);
     kiln_run_shares_planning(k->run, false);
     return st;
 }
 
-/* ---- chunks ----------------------------------------------------------------------------------------------------------------- */
+/* ---- chunks ---------------------------------------------------------------------------------- */
 static int outputs_by_name(const void *a, const void *b)
 {
     const kiln_unit_output *x = a, *y = b;
@@ -245,18 +256,19 @@ static kiln_status hand_over(making *k, uint32_t g, kiln_error *err)
         kiln_hash *shares = (kiln_hash *)(payload_of(k, i) + 1);
         if (!may_see(k->of_shares[g].views, k->of_shares[g].n_views, c)) continue;
         memcpy(wanted.name, c->name, sizeof wanted.name);
-        const kiln_unit_output *found = bsearch(&wanted, result->outputs, result->n, sizeof *found, outputs_by_name);
+        const kiln_unit_output *found =
+            bsearch(&wanted, result->outputs, result->n, sizeof *found, outputs_by_name);
         if (!found || found->segment != 0 || found->raw_bytes != c->count * sizeof(float))
-            KILN_GO(kiln_fail(err, KILN_E_IO, "it has no shares of the %llu rows of chunk '%s'", (unsigned long long)c->count,
-                              c->name));
+            KILN_GO(kiln_fail(err, KILN_E_IO, "it has no shares of the %llu rows of chunk '%s'",
+                              (unsigned long long)c->count, c->name));
         shares[g] = found->hash;
     }
 done:
     return kiln_unit_refuse(k->run, &k->shares[g], st, err);
 }
 
-/* Looks at the shares that were stored before, because a unit that reads them has failed. The units that hold what no picture gives
- * are refused; none: the failure stays. */
+/* Looks at the shares that were stored before, because a unit that reads them has failed. The units
+ * that hold what no picture gives are refused; none: the failure stays. */
 static kiln_status blame_shares(const making *k, kiln_error *err)
 {
     const kiln_error failure = *err;
@@ -280,7 +292,8 @@ static kiln_status blame_shares(const making *k, kiln_error *err)
 
 static kiln_status divide(making *k, kiln_error *err)
 {
-    const size_t each = sizeof(kiln_seen_unit) + k->n_groups * sizeof(kiln_hash), shared = k->n_views * sizeof *k->views;
+    const size_t each = sizeof(kiln_seen_unit) + k->n_groups * sizeof(kiln_hash),
+                 shared = k->n_views * sizeof *k->views;
     const uint32_t n = k->baked->n_chunks;
     KILN_TRY(kiln_alloc((void **)&k->of_seen, n, each, "the units of visibility", err));
     KILN_TRY(KILN_ALLOC(&k->seen, n, "the units of visibility", err));
@@ -304,15 +317,18 @@ static kiln_status divide(making *k, kiln_error *err)
                                  .planning = true};
         (void)snprintf(k->seen[i].name, sizeof k->seen[i].name, "visibility of %s", c->name);
     }
-    kiln_run_shares_planning(k->run, kiln_work_is_round(PROJECTING_S * (double)k->baked->count * k->n_views));
+    kiln_run_shares_planning(
+        k->run, kiln_work_is_round(PROJECTING_S * (double)k->baked->count * k->n_views));
     const kiln_status st = kiln_run_units(k->run, "visibility", k->seen, n, err);
     kiln_run_shares_planning(k->run, false);
     return st == KILN_E_IO ? blame_shares(k, err) : st;
 }
 
-/* ---- layer ------------------------------------------------------------------------------------------------------------------ */
-/* Leaves read both planes as what rows weigh. What was stored before may be anything of its size. */
-static kiln_status check_steps(const making *k, const kiln_unit *u, const char *plane, int (*is_step)(float), kiln_error *err)
+/* ---- layer ----------------------------------------------------------------------------------- */
+/* Leaves read both planes as what rows weigh. What was stored before may be anything of its
+ * size. */
+static kiln_status check_steps(const making *k, const kiln_unit *u, const char *plane,
+                               int (*is_step)(float), kiln_error *err)
 {
     void *data;
     uint64_t bytes;
@@ -322,25 +338,29 @@ static kiln_status check_steps(const making *k, const kiln_unit *u, const char *
     const float *values = data;
     for (uint64_t i = 0; i < bytes / sizeof *values && st == KILN_OK; i++)
         if (!is_step(values[i]))
-            st = kiln_fail(err, KILN_E_IO, "the %s of row %llu is %g, which is none of its steps", plane, (unsigned long long)i,
-                           (double)values[i]);
+            st = kiln_fail(err, KILN_E_IO, "the %s of row %llu is %g, which is none of its steps",
+                           plane, (unsigned long long)i, (double)values[i]);
     free(data);
     return st;
 }
 
-static kiln_status fill_chunk(const making *k, const kiln_unit *u, kiln_chunk *c, uint64_t *hidden, kiln_error *err)
+static kiln_status fill_chunk(const making *k, const kiln_unit *u, kiln_chunk *c, uint64_t *hidden,
+                              kiln_error *err)
 {
     json_t *counters;
     uint64_t rows = 0;
-    KILN_TRY(kiln_chunk_add_output(c, &u->result, "visibility", "visibility", KILN_TYPE_F32, 1, err));
+    KILN_TRY(
+        kiln_chunk_add_output(c, &u->result, "visibility", "visibility", KILN_TYPE_F32, 1, err));
     KILN_TRY(check_steps(k, u, "visibility", kiln_seen_is_step, err));
     KILN_TRY(check_steps(k, u, "prominence", kiln_prominence_is_step, err));
-    KILN_TRY(kiln_chunk_add_output(c, &u->result, "prominence", "prominence", KILN_TYPE_F32, 1, err));
+    KILN_TRY(
+        kiln_chunk_add_output(c, &u->result, "prominence", "prominence", KILN_TYPE_F32, 1, err));
     KILN_TRY(kiln_unit_counters(k->run, u, &counters, err));
     const kiln_status st = kiln_unit_count(k->run, u, counters, "hidden", &rows, err);
     json_decref(counters);
     KILN_TRY(st);
-    if (rows > c->count) return kiln_fail(err, KILN_E_IO, "it counts more hidden rows than the chunk has");
+    if (rows > c->count)
+        return kiln_fail(err, KILN_E_IO, "it counts more hidden rows than the chunk has");
     *hidden += rows;
     return KILN_OK;
 }
@@ -360,8 +380,9 @@ static kiln_status fill_layer(const making *k, kiln_layer *l, uint64_t *hidden, 
     return kiln_run_refused(k->run, err);
 }
 
-kiln_status kiln_lod_visibility(kiln_run *r, const kiln_layer *baked, const kiln_view_request *views, uint32_t n_views,
-                                kiln_layer **out, uint64_t *hidden, kiln_error *err)
+kiln_status kiln_lod_visibility(kiln_run *r, const kiln_layer *baked,
+                                const kiln_view_request *views, uint32_t n_views, kiln_layer **out,
+                                uint64_t *hidden, kiln_error *err)
 {
     kiln_status st;
     making k = {.run = r, .baked = baked, .views = views, .n_views = n_views};
@@ -369,7 +390,8 @@ kiln_status kiln_lod_visibility(kiln_run *r, const kiln_layer *baked, const kiln
     *hidden = 0;
     if (n_views == 0 || baked->n_chunks == 0) return KILN_OK;
     k.n_groups = (n_views + KILN_SHARES_VIEWS - 1) / KILN_SHARES_VIEWS;
-    for (uint32_t i = 0; i < baked->n_chunks; i++) k.largest = kiln_max_u64(k.largest, baked->chunks[i].count);
+    for (uint32_t i = 0; i < baked->n_chunks; i++)
+        k.largest = kiln_max_u64(k.largest, baked->chunks[i].count);
     KILN_GO(draw_views(&k, err));
     kiln_run_on_cpu(r, true); /* projecting a chunk alone is not worth the copies */
     kiln_run_serial(r, true);

@@ -24,7 +24,7 @@ void kiln_html_markup(kiln_html *h, const char *literal, size_t bytes)
 
 static void put_markup(kiln_html *h, const char *s) { kiln_html_markup(h, s, strlen(s)); }
 
-/* ---- text ----------------------------------------------------------------------------------------------------------- */
+/* ---- text ------------------------------------------------------------------------------------ */
 static const char *entity(char c)
 {
     switch (c) {
@@ -64,7 +64,8 @@ void kiln_html_text(kiln_html *h, const char *text)
     char small[512], *quoted = small;
     if (h->st != KILN_OK || !text) return;
     const size_t capacity = 8 * strlen(text) + 1;
-    if (capacity > sizeof small) h->st = KILN_ALLOC_UNSET(&quoted, capacity, "text of a report", h->err);
+    if (capacity > sizeof small)
+        h->st = KILN_ALLOC_UNSET(&quoted, capacity, "text of a report", h->err);
     if (h->st != KILN_OK) return;
     kiln_quote(quoted, capacity, text);
     put_escaped(h, quoted);
@@ -78,7 +79,7 @@ void kiln_html_attribute(kiln_html *h, const char *begin, size_t bytes, const ch
     put_markup(h, "\"");
 }
 
-/* ---- numbers -------------------------------------------------------------------------------------------------------- */
+/* ---- numbers --------------------------------------------------------------------------------- */
 static void put_coordinate(kiln_html *h, double v)
 {
     char text[32];
@@ -161,14 +162,17 @@ void kiln_html_time(kiln_html *h, int64_t ns)
     char text[64];
     const time_t s = (time_t)(ns / 1000000000);
     struct tm t;
-    if (ns == 0 || !gmtime_r(&s, &t) || strftime(text, sizeof text, "%Y-%m-%d %H:%M:%S UTC", &t) == 0) (void)strcpy(text, NONE);
+    if (ns == 0 || !gmtime_r(&s, &t) ||
+        strftime(text, sizeof text, "%Y-%m-%d %H:%M:%S UTC", &t) == 0)
+        (void)strcpy(text, NONE);
     put_markup(h, text);
 }
 
 void kiln_html_hex(kiln_html *h, const unsigned char *bytes, size_t n)
 {
     static const char digit[] = "0123456789abcdef";
-    for (size_t i = 0; i < n; i++) kiln_html_markup(h, (char[]){digit[bytes[i] >> 4], digit[bytes[i] & 15]}, 2);
+    for (size_t i = 0; i < n; i++)
+        kiln_html_markup(h, (char[]){digit[bytes[i] >> 4], digit[bytes[i] & 15]}, 2);
 }
 
 void kiln_html_base64(kiln_html *h, const void *data, size_t bytes)
@@ -179,7 +183,8 @@ void kiln_html_base64(kiln_html *h, const void *data, size_t bytes)
     size_t n = 0;
     for (size_t i = 0; i < bytes; i += 3) {
         const uint32_t left = (uint32_t)(bytes - i);
-        const uint32_t v = (uint32_t)in[i] << 16 | (left > 1 ? (uint32_t)in[i + 1] << 8 : 0) | (left > 2 ? in[i + 2] : 0u);
+        const uint32_t v = (uint32_t)in[i] << 16 | (left > 1 ? (uint32_t)in[i + 1] << 8 : 0) |
+                           (left > 2 ? in[i + 2] : 0u);
         line[n++] = code[v >> 18];
         line[n++] = code[v >> 12 & 63];
         line[n++] = left > 1 ? code[v >> 6 & 63] : '=';

@@ -1,4 +1,5 @@
-/* sha256 -- SHA-256 (FIPS 180-4) of a short text: what a Content-Security-Policy names a script and a style by. Not for secrets. */
+/* sha256 -- SHA-256 (FIPS 180-4) of a short text: what a Content-Security-Policy names a script and
+ * a style by. Not for secrets. */
 #ifndef KILN_STAGES_PAGE_SHA256_H
 #define KILN_STAGES_PAGE_SHA256_H
 

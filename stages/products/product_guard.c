@@ -27,12 +27,14 @@ struct kiln_product_guard {
     bool overwrite;
     kiln_scene_files *scene;
     kiln_product_list list;
-    char bake[KILN_PATH_MAX];                          /* the manifest's real folder; "": there is none */
-    char new_scene[KILN_PATH_MAX], out[KILN_PATH_MAX]; /* of a scene that is not imported yet; "": there is none */
+    /* the manifest's real folder; "": there is none */
+    char bake[KILN_PATH_MAX];
+    /* of a scene that is not imported yet; "": there is none */
+    char new_scene[KILN_PATH_MAX], out[KILN_PATH_MAX];
     folder last;
 };
 
-/* ---- open ------------------------------------------------------------------------------------------------------------- */
+/* ---- open ------------------------------------------------------------------------------------ */
 static bool real_path(const char *path, char out[KILN_PATH_MAX])
 {
     char *const real = realpath(path, NULL);
@@ -52,7 +54,8 @@ static kiln_status read_manifest(kiln_product_guard *g, kiln_error *err)
     return kiln_product_records_get(g->m, &g->list, err);
 }
 
-kiln_status kiln_product_guard_open(kiln_manifest *m, bool overwrite, kiln_product_guard **out, kiln_error *err)
+kiln_status kiln_product_guard_open(kiln_manifest *m, bool overwrite, kiln_product_guard **out,
+                                    kiln_error *err)
 {
     kiln_product_guard *g;
     *out = NULL;
@@ -77,19 +80,20 @@ void kiln_product_guard_close(kiln_product_guard *g)
 
 void kiln_product_guard_scene(kiln_product_guard *g, const char *scene, const char *out)
 {
-    if (!real_path(scene, g->new_scene)) g->new_scene[0] = '\0'; /* import says that it is not there */
+    /* import says that it is not there */
+    if (!real_path(scene, g->new_scene)) g->new_scene[0] = '\0';
     if (!real_path(out, g->out)) g->out[0] = '\0';
 }
 
-/* ---- folders ------------------------------------------------------------------------------------------------------------ */
+/* ---- folders --------------------------------------------------------------------------------- */
 static bool is_below(const char *path, const char *above)
 {
     const size_t n = strcmp(above, "/") == 0 ? 0 : strlen(above);
     return above[0] && strncmp(path, above, n) == 0 && (path[n] == '/' || path[n] == '\0');
 }
 
-/* Of a path that is not there: the part behind the nearest folder above that is. real: where that folder is; "" if it cannot be
- * said. */
+/* Of a path that is not there: the part behind the nearest folder above that is. real: where that
+ * folder is; "" if it cannot be said. */
 static const char *part_to_be(const char *path, char real[KILN_PATH_MAX])
 {
     char above[KILN_PATH_MAX];
@@ -103,8 +107,10 @@ static const char *part_to_be(const char *path, char real[KILN_PATH_MAX])
     return path;
 }
 
-/* What a folder that is not there would be, by the nearest that is. to_be: its path then, without links. */
-static kiln_scene_folder folder_to_be(const kiln_product_guard *g, const char *path, char to_be[KILN_PATH_MAX])
+/* What a folder that is not there would be, by the nearest that is. to_be: its path then, without
+ * links. */
+static kiln_scene_folder folder_to_be(const kiln_product_guard *g, const char *path,
+                                      char to_be[KILN_PATH_MAX])
 {
     char real[KILN_PATH_MAX];
     const char *rest = part_to_be(path, real);
@@ -114,10 +120,12 @@ static kiln_scene_folder folder_to_be(const kiln_product_guard *g, const char *p
     /* the bake's own folder may be one of photos; folders that it gets are the bake's */
     if (strcmp(real, g->bake) == 0) return KILN_FOLDER_OTHER;
     const kiln_scene_folder is = kiln_scene_files_folder(g->scene, real);
-    return is == KILN_FOLDER_OF_PHOTOS || is == KILN_FOLDER_IN_PHOTOS ? KILN_FOLDER_IN_PHOTOS : KILN_FOLDER_OTHER;
+    return is == KILN_FOLDER_OF_PHOTOS || is == KILN_FOLDER_IN_PHOTOS ? KILN_FOLDER_IN_PHOTOS
+                                                                      : KILN_FOLDER_OTHER;
 }
 
-/* "new/../images" is no place until new/ is made, and images/ then. What is there may go up: "../tower/new". */
+/* "new/../images" is no place until new/ is made, and images/ then. What is there may go up:
+ * "../tower/new". */
 static bool goes_up(const char *path)
 {
     char real[KILN_PATH_MAX];
@@ -127,7 +135,8 @@ static bool goes_up(const char *path)
     return false;
 }
 
-static kiln_status look_at_folder(kiln_product_guard *g, const char *path, const folder **out, kiln_error *err)
+static kiln_status look_at_folder(kiln_product_guard *g, const char *path, const folder **out,
+                                  kiln_error *err)
 {
     folder *const f = &g->last;
     *out = f;
@@ -140,7 +149,9 @@ static kiln_status look_at_folder(kiln_product_guard *g, const char *path, const
     if (!f->there) f->real[0] = '\0';
     if (!f->there && goes_up(path))
         return kiln_fail(err, KILN_E_USAGE,
-                         "'%s' leads through '..', but one of its folders does not exist; name the folder itself", path);
+                         "'%s' leads through '..', but one of its folders does not exist; name the "
+                         "folder itself",
+                         path);
     f->is = f->there ? kiln_scene_files_folder(g->scene, f->real) : folder_to_be(g, path, to_be);
     if ((f->is == KILN_FOLDER_OTHER || f->is == KILN_FOLDER_OF_CAMERAS) &&
         kiln_scene_files_seeks_photos(g->scene, f->there ? f->real : to_be))
@@ -149,11 +160,13 @@ static kiln_status look_at_folder(kiln_product_guard *g, const char *path, const
     return KILN_OK;
 }
 
-static kiln_status folder_of_product(kiln_product_guard *g, const char *path, const folder **out, kiln_error *err)
+static kiln_status folder_of_product(kiln_product_guard *g, const char *path, const folder **out,
+                                     kiln_error *err)
 {
     char name[KILN_PATH_MAX];
     const size_t n = (size_t)(kiln_path_base(path) - path);
-    if (n >= sizeof name) return kiln_fail(err, KILN_E_USAGE, "the path '%.60s...' is too long", path);
+    if (n >= sizeof name)
+        return kiln_fail(err, KILN_E_USAGE, "the path '%.60s...' is too long", path);
     (void)snprintf(name, sizeof name, "%.*s", n > 1 ? (int)n - 1 : (int)n, path);
     return look_at_folder(g, n ? name : ".", out, err);
 }
@@ -167,14 +180,18 @@ static bool is_picture(const char *path)
     return false;
 }
 
-/* Would import take it for the photo of a camera? It looks for one beside the file of the cameras, too. */
+/* Would import take it for the photo of a camera? It looks for one beside the file of the cameras,
+ * too. */
 static bool has_name_of_camera(const kiln_product_guard *g, const folder *in, const char *path)
 {
     char real[KILN_PATH_MAX], bakes_own[KILN_PATH_MAX];
     const char *camera;
     bool exists = false;
-    if (!g->m || !in->there || kiln_path_join(real, sizeof real, in->real, kiln_path_base(path), NULL) != KILN_OK) return false;
-    if (snprintf(bakes_own, sizeof bakes_own, "%s/renders", g->bake) < (int)sizeof bakes_own && is_below(real, bakes_own))
+    if (!g->m || !in->there ||
+        kiln_path_join(real, sizeof real, in->real, kiln_path_base(path), NULL) != KILN_OK)
+        return false;
+    if (snprintf(bakes_own, sizeof bakes_own, "%s/renders", g->bake) < (int)sizeof bakes_own &&
+        is_below(real, bakes_own))
         return false;
     real[strlen(real) - strlen(kiln_path_suffix(real)) - kiln_path_has_suffix(real)] = '\0';
     for (uint32_t i = 0; !exists && (camera = kiln_scene_files_camera_at(g->scene, real, i)); i++)
@@ -184,38 +201,41 @@ static bool has_name_of_camera(const kiln_product_guard *g, const folder *in, co
 
 static bool is_photos_place(const kiln_product_guard *g, const folder *in, const char *path)
 {
-    return is_picture(path) &&
-           (in->is == KILN_FOLDER_OF_PHOTOS || in->is == KILN_FOLDER_IN_PHOTOS || has_name_of_camera(g, in, path));
+    return is_picture(path) && (in->is == KILN_FOLDER_OF_PHOTOS ||
+                                in->is == KILN_FOLDER_IN_PHOTOS || has_name_of_camera(g, in, path));
 }
 
-/* What lies among the photos, and what import may read as cameras beside the cameras. The folder of cameras is often the one that
- * people work in, so other files there are as anywhere. */
+/* What lies among the photos, and what import may read as cameras beside the cameras. The folder of
+ * cameras is often the one that people work in, so other files there are as anywhere. */
 static bool may_be_of_scene(const folder *in, const char *path)
 {
     static const char *const suffixes[] = {"json", "txt", "bin"};
-    for (size_t i = 0; in->is == KILN_FOLDER_OF_CAMERAS && i < sizeof suffixes / sizeof *suffixes; i++)
+    for (size_t i = 0; in->is == KILN_FOLDER_OF_CAMERAS && i < sizeof suffixes / sizeof *suffixes;
+         i++)
         if (strcasecmp(kiln_path_suffix(path), suffixes[i]) == 0) return true;
     return in->is == KILN_FOLDER_OF_PHOTOS;
 }
 
-/* ---- what is refused -------------------------------------------------------------------------------------------------- */
+/* ---- what is refused ------------------------------------------------------------------------- */
 static kiln_status refuse_scene(const char *path, kiln_error *err)
 {
-    return kiln_fail(err, KILN_E_USAGE, "'%s' is a file of the scene that was imported; choose another place", path);
+    return kiln_fail(err, KILN_E_USAGE,
+                     "'%s' is a file of the scene that was imported; choose another place", path);
 }
 
 static kiln_status refuse_photos(const char *path, kiln_error *err)
 {
-    return kiln_fail(
-        err, KILN_E_USAGE,
-        "'%s' lies where import looks for the scene's photos, so the next import could take it for one; choose another place",
-        path);
+    return kiln_fail(err, KILN_E_USAGE,
+                     "'%s' lies where import looks for the scene's photos, so the next import "
+                     "could take it for one; choose another place",
+                     path);
 }
 
 static kiln_status refuse_folder_of_scene(const char *path, kiln_error *err)
 {
     return kiln_fail(err, KILN_E_USAGE,
-                     "'%s' lies in a folder of the scene's photos or cameras, and was not written by SplatKiln in its present "
+                     "'%s' lies in a folder of the scene's photos or cameras, and was not written "
+                     "by SplatKiln in its present "
                      "form; choose another "
                      "place",
                      path);
@@ -224,7 +244,9 @@ static kiln_status refuse_folder_of_scene(const char *path, kiln_error *err)
 kiln_status kiln_product_refuse_changed(const char *path, kiln_error *err)
 {
     return kiln_fail(err, KILN_E_USAGE,
-                     "'%s' was changed since SplatKiln wrote it; rename it to keep it, or replace it with -w, --overwrite", path);
+                     "'%s' was changed since SplatKiln wrote it; rename it to keep it, or replace "
+                     "it with -w, --overwrite",
+                     path);
 }
 
 static kiln_status refuse_foreign(const char *path, kiln_error *err)
@@ -233,20 +255,22 @@ static kiln_status refuse_foreign(const char *path, kiln_error *err)
     char why[64] = "";
     if (*suffix && strcasecmp(suffix, "ply") != 0 && !kiln_product_name_has_mark(path))
         (void)snprintf(why, sizeof why, ": a .%.16s carries no mark of it", suffix);
-    return kiln_fail(
-        err, KILN_E_USAGE,
-        "'%s' exists, but SplatKiln did not write it, as far as it knows%s; choose another place, or replace it with -w, "
-        "--overwrite",
-        path, why);
+    return kiln_fail(err, KILN_E_USAGE,
+                     "'%s' exists, but SplatKiln did not write it, as far as it knows%s; choose "
+                     "another place, or replace it with -w, "
+                     "--overwrite",
+                     path, why);
 }
 
 static kiln_status refuse_link(const char *path, kiln_error *err)
 {
     return kiln_fail(err, KILN_E_USAGE,
-                     "'%s' is a link; choose another place, or replace the link with -w, --overwrite (its target stays)", path);
+                     "'%s' is a link; choose another place, or replace the link with -w, "
+                     "--overwrite (its target stays)",
+                     path);
 }
 
-/* ---- is it ours? -------------------------------------------------------------------------------------------------------- */
+/* ---- is it ours? ----------------------------------------------------------------------------- */
 static const kiln_product *product_at(const kiln_product_guard *g, const char *real)
 {
     const size_t n = strlen(g->bake);
@@ -261,8 +285,12 @@ void kiln_product_guard_own(kiln_product_guard *g, const char *path)
     kiln_product_seen seen = {.overwrite = 1};
     const size_t n = strlen(g->bake);
     kiln_product_look(path, &seen);
-    if (!n || !real_path(path, real) || strncmp(real, g->bake, n) != 0 || real[n] != '/' || product_at(g, real)) return;
-    if (kiln_product_begin(&g->list, real + n + 1, "", (kiln_hash){0}, &seen, NULL) != KILN_OK) return; /* it goes by its mark */
+    if (!n || !real_path(path, real) || strncmp(real, g->bake, n) != 0 || real[n] != '/' ||
+        product_at(g, real))
+        return;
+    /* it goes by its mark */
+    if (kiln_product_begin(&g->list, real + n + 1, "", (kiln_hash){0}, &seen, NULL) != KILN_OK)
+        return;
     p = kiln_product_list_find(&g->list, real + n + 1);
     p->state = KILN_PRODUCT_CURRENT;
 }
@@ -276,9 +304,11 @@ static bool was_begun(const kiln_product *p, kiln_mark mark)
 
 static kiln_listed judge_product(const kiln_product *p, const char *path)
 {
-    if (kiln_product_is_unchanged(p, path) || kiln_product_is_copied_folder(p, path)) return KILN_LISTED_UNCHANGED;
+    if (kiln_product_is_unchanged(p, path) || kiln_product_is_copied_folder(p, path))
+        return KILN_LISTED_UNCHANGED;
     const kiln_mark mark = kiln_product_mark(path);
-    return mark == KILN_MARK_SEALED || was_begun(p, mark) ? KILN_LISTED_UNCHANGED : KILN_LISTED_CHANGED;
+    return mark == KILN_MARK_SEALED || was_begun(p, mark) ? KILN_LISTED_UNCHANGED
+                                                          : KILN_LISTED_CHANGED;
 }
 
 /* real: FOLDER/NAME, the real folder's. */
@@ -293,7 +323,8 @@ kiln_listed kiln_product_guard_listed(const kiln_product_guard *g, const char *p
     char real[KILN_PATH_MAX], name[KILN_PATH_MAX];
     if (!real_path(path, real)) return KILN_LISTED_NOT;
     if (!kiln_is_dir(path)) return listed_state(g, real);
-    return snprintf(name, sizeof name, "%s/", real) < (int)sizeof name ? listed_state(g, name) : KILN_LISTED_NOT;
+    return snprintf(name, sizeof name, "%s/", real) < (int)sizeof name ? listed_state(g, name)
+                                                                       : KILN_LISTED_NOT;
 }
 
 bool kiln_product_guard_lists(const kiln_product_guard *g, const char *stage)
@@ -303,7 +334,7 @@ bool kiln_product_guard_lists(const kiln_product_guard *g, const char *stage)
     return false;
 }
 
-/* ---- a file ------------------------------------------------------------------------------------------------------------- */
+/* ---- a file ---------------------------------------------------------------------------------- */
 static bool is_of_new_scene(const kiln_product_guard *g, const char *real, const struct stat *f)
 {
     struct stat scene;
@@ -313,7 +344,8 @@ static bool is_of_new_scene(const kiln_product_guard *g, const char *real, const
 }
 
 /* A regular file that is none of the scene's. */
-static kiln_status check_there(const kiln_product_guard *g, const folder *in, const char *path, const char *real, kiln_error *err)
+static kiln_status check_there(const kiln_product_guard *g, const folder *in, const char *path,
+                               const char *real, kiln_error *err)
 {
     if (is_photos_place(g, in, path)) return refuse_photos(path, err);
     const kiln_listed says = listed_state(g, real);
@@ -322,17 +354,19 @@ static kiln_status check_there(const kiln_product_guard *g, const folder *in, co
     if (mark == KILN_MARK_OURS || mark == KILN_MARK_SEALED) return KILN_OK;
     if (may_be_of_scene(in, path)) return refuse_folder_of_scene(path, err);
     if (g->overwrite) return KILN_OK;
-    return mark == KILN_MARK_BROKEN ? kiln_product_refuse_changed(path, err) : refuse_foreign(path, err);
+    return mark == KILN_MARK_BROKEN ? kiln_product_refuse_changed(path, err)
+                                    : refuse_foreign(path, err);
 }
 
-static kiln_status check_entry(const kiln_product_guard *g, const folder *in, const char *path, const struct stat *entry,
-                               kiln_error *err)
+static kiln_status check_entry(const kiln_product_guard *g, const folder *in, const char *path,
+                               const struct stat *entry, kiln_error *err)
 {
     char real[KILN_PATH_MAX];
     struct stat f;
     KILN_TRY(kiln_path_join(real, sizeof real, in->real, kiln_path_base(path), err));
     const bool leads = stat(path, &f) == 0;
-    if (leads && S_ISREG(f.st_mode) && kiln_scene_files_has(g->scene, in->real, kiln_path_base(path), &f))
+    if (leads && S_ISREG(f.st_mode) &&
+        kiln_scene_files_has(g->scene, in->real, kiln_path_base(path), &f))
         return refuse_scene(path, err);
     if (leads && S_ISREG(f.st_mode) && is_of_new_scene(g, real, &f)) return refuse_scene(path, err);
     KILN_TRY(kiln_file_replaceable(path, err));
@@ -342,16 +376,20 @@ static kiln_status check_entry(const kiln_product_guard *g, const folder *in, co
     return g->overwrite ? KILN_OK : refuse_link(path, err);
 }
 
-/* in: the folder of `path`; entry: what is there, NULL: nothing. Elsewhere only another name of a file can be the manifest's. */
-static kiln_status refuse_manifest(const kiln_product_guard *g, const folder *in, const char *path, const struct stat *entry,
-                                   kiln_error *err)
+/* in: the folder of `path`; entry: what is there, NULL: nothing. Elsewhere only another name of a
+ * file can be the manifest's. */
+static kiln_status refuse_manifest(const kiln_product_guard *g, const folder *in, const char *path,
+                                   const struct stat *entry, kiln_error *err)
 {
-    const bool may_be = strcmp(in->real, g->bake) == 0 || (entry && (S_ISLNK(entry->st_mode) || entry->st_nlink > 1));
+    const bool may_be = strcmp(in->real, g->bake) == 0 ||
+                        (entry && (S_ISLNK(entry->st_mode) || entry->st_nlink > 1));
     if (!g->m || !may_be || !kiln_manifest_owns(kiln_manifest_path(g->m), path)) return KILN_OK;
-    return kiln_fail(err, KILN_E_USAGE, "'%s' is the bake itself, or belongs to it; choose another place", path);
+    return kiln_fail(err, KILN_E_USAGE,
+                     "'%s' is the bake itself, or belongs to it; choose another place", path);
 }
 
-kiln_status kiln_product_guard_check(kiln_product_guard *g, const char *path, kiln_product_seen *seen, kiln_error *err)
+kiln_status kiln_product_guard_check(kiln_product_guard *g, const char *path,
+                                     kiln_product_seen *seen, kiln_error *err)
 {
     struct stat entry;
     kiln_product_seen now = {.overwrite = g->overwrite};
@@ -368,7 +406,8 @@ kiln_status kiln_product_guard_check(kiln_product_guard *g, const char *path, ki
     return KILN_OK;
 }
 
-kiln_status kiln_product_guard_ask(kiln_manifest *m, bool overwrite, const char *path, kiln_product_seen *seen, kiln_error *err)
+kiln_status kiln_product_guard_ask(kiln_manifest *m, bool overwrite, const char *path,
+                                   kiln_product_seen *seen, kiln_error *err)
 {
     kiln_product_guard *g;
     KILN_TRY(kiln_product_guard_open(m, overwrite, &g, err));
@@ -377,15 +416,19 @@ kiln_status kiln_product_guard_ask(kiln_manifest *m, bool overwrite, const char 
     return st;
 }
 
-/* ---- a folder ------------------------------------------------------------------------------------------------------------ */
-kiln_status kiln_product_guard_folder(kiln_product_guard *g, const char *path, bool whole, kiln_error *err)
+/* ---- a folder -------------------------------------------------------------------------------- */
+kiln_status kiln_product_guard_folder(kiln_product_guard *g, const char *path, bool whole,
+                                      kiln_error *err)
 {
     const folder *f;
     KILN_TRY(folder_of_product(g, path, &f, err));
     KILN_TRY(refuse_manifest(g, f, path, NULL, err));
     KILN_TRY(look_at_folder(g, path, &f, err));
-    if (f->is == KILN_FOLDER_OF_PHOTOS || (whole && f->there && kiln_scene_files_below(g->scene, f->real)))
-        return kiln_fail(err, KILN_E_USAGE, "the folder '%s' holds files of the scene that was imported; choose another place",
-                         path);
+    if (f->is == KILN_FOLDER_OF_PHOTOS ||
+        (whole && f->there && kiln_scene_files_below(g->scene, f->real)))
+        return kiln_fail(
+            err, KILN_E_USAGE,
+            "the folder '%s' holds files of the scene that was imported; choose another place",
+            path);
     return f->is == KILN_FOLDER_IN_PHOTOS ? refuse_photos(path, err) : KILN_OK;
 }

@@ -1,13 +1,17 @@
-/* product_guard -- whether a file or folder that is there may be replaced: the one rule for every program that writes what a user
- * names, or where a user may have files.
+/* product_guard -- whether a file or folder that is there may be replaced: the one rule for every
+ * program that writes what a user names, or where a user may have files.
  *
- *   1. A file of the imported scene is never replaced (scene_files.h); nor does a picture go where import looks for photos.
- *   2. A file that this manifest lists as ours (schema/products.h) is replaced if it is unchanged since.
+ *   1. A file of the imported scene is never replaced (scene_files.h); nor does a picture go where
+ *      import looks for photos.
+ *   2. A file that this manifest lists as ours (schema/products.h) is replaced if it is unchanged
+ *      since.
  *   3. A file that carries our mark (product_mark.h) is replaced.
- *   4. Everything else is replaced with -w, --overwrite alone. A link is replaced by a file then; what it leads to stays.
+ *   4. Everything else is replaced with -w, --overwrite alone. A link is replaced by a file then;
+ *      what it leads to stays.
  * A folder in a file's place, a pipe and a device are never replaced.
  *
- * A guard answers before any work is done; product_place.h asks again right before the rename. DESIGN.md lists who writes what.
+ * A guard answers before any work is done; product_place.h asks again right before the rename.
+ * DESIGN.md lists who writes what.
  *
  *   kiln_product_guard *g;
  *   KILN_TRY(kiln_product_guard_open(m, o.overwrite, &g, err));
@@ -22,35 +26,41 @@
 #include "stages/products/product_place.h"
 
 /* The option's row, the same for every program that has it; where: bool *. */
-#define KILN_OVERWRITE_OPTION(where)                                                                                             \
-    KILN_OPTION_BOOL("overwrite", where,                                                                                         \
-                     "also replace files that SplatKiln did not write, or that were changed since; never those of the imported " \
-                     "scene",                                                                                                    \
+#define KILN_OVERWRITE_OPTION(where)                                                          \
+    KILN_OPTION_BOOL("overwrite", where,                                                      \
+                     "also replace files that SplatKiln did not write, or that were changed " \
+                     "since; never those of the imported "                                    \
+                     "scene",                                                                 \
                      .letter = 'w', .brief = "also replace files that SplatKiln did not write")
 
 typedef struct kiln_product_guard kiln_product_guard;
 
-/* m: of the bake that is written from; NULL: there is none, so steps 3 and 4 remain. It must outlive the guard. A list of products
- * that cannot be read is warned of, and counts as empty. */
-kiln_status kiln_product_guard_open(kiln_manifest *m, bool overwrite, kiln_product_guard **out, kiln_error *err) KILN_MUST_CHECK;
+/* m: of the bake that is written from; NULL: there is none, so steps 3 and 4 remain. It must
+ * outlive the guard. A list of products that cannot be read is warned of, and counts as empty. */
+kiln_status kiln_product_guard_open(kiln_manifest *m, bool overwrite, kiln_product_guard **out,
+                                    kiln_error *err) KILN_MUST_CHECK;
 void kiln_product_guard_close(kiln_product_guard *g); /* accepts NULL */
-/* Adds a scene that is not imported yet: its file, or all that lies in its folder but for `out`, the folder of the bake, is never
- * replaced. */
+/* Adds a scene that is not imported yet: its file, or all that lies in its folder but for `out`,
+ * the folder of the bake, is never replaced. */
 void kiln_product_guard_scene(kiln_product_guard *g, const char *scene, const char *out);
 
 /* KILN_E_USAGE: "'PATH' was changed since SplatKiln wrote it", with what to do. */
 kiln_status kiln_product_refuse_changed(const char *path, kiln_error *err);
-/* Counts a file as ours, as it lies there: the caller knows it from a record that older bakes have. */
+/* Counts a file as ours, as it lies there: the caller knows it from a record that older bakes
+ * have. */
 void kiln_product_guard_own(kiln_product_guard *g, const char *path);
-/* Asks for a file. KILN_E_USAGE: it may not be written. KILN_E_IO: a folder, a pipe or a device has the name. seen may be NULL. */
-kiln_status kiln_product_guard_check(kiln_product_guard *g, const char *path, kiln_product_seen *seen,
-                                     kiln_error *err) KILN_MUST_CHECK;
+/* Asks for a file. KILN_E_USAGE: it may not be written. KILN_E_IO: a folder, a pipe or a device has
+ * the name. seen may be NULL. */
+kiln_status kiln_product_guard_check(kiln_product_guard *g, const char *path,
+                                     kiln_product_seen *seen, kiln_error *err) KILN_MUST_CHECK;
 /* Opens a guard, asks for one file and closes it. */
-kiln_status kiln_product_guard_ask(kiln_manifest *m, bool overwrite, const char *path, kiln_product_seen *seen,
-                                   kiln_error *err) KILN_MUST_CHECK;
-/* Asks for a folder of many files, which may not lie where import looks for photos. whole: it is replaced as a whole, so none of
- * the scene's may lie in it; else it is shared with files of others. Says nothing of what else it holds. KILN_E_USAGE. */
-kiln_status kiln_product_guard_folder(kiln_product_guard *g, const char *path, bool whole, kiln_error *err) KILN_MUST_CHECK;
+kiln_status kiln_product_guard_ask(kiln_manifest *m, bool overwrite, const char *path,
+                                   kiln_product_seen *seen, kiln_error *err) KILN_MUST_CHECK;
+/* Asks for a folder of many files, which may not lie where import looks for photos. whole: it is
+ * replaced as a whole, so none of the scene's may lie in it; else it is shared with files of
+ * others. Says nothing of what else it holds. KILN_E_USAGE. */
+kiln_status kiln_product_guard_folder(kiln_product_guard *g, const char *path, bool whole,
+                                      kiln_error *err) KILN_MUST_CHECK;
 
 /* What the list of the manifest says of a file or folder of the bake. */
 typedef enum {

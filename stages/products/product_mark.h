@@ -1,14 +1,16 @@
 /* product_mark -- whether a file says of itself that SplatKiln wrote it.
  *
- * Problem. A file that is there may be replaced if we wrote it and nobody has changed it since. The manifest knows this of the
- * files in the bake's own folder; of what -o wrote elsewhere nobody keeps a record. Layout. What can name its program names
- * SplatKiln: PNG in its text `Software`, PLY in a comment, glTF, 3D Tiles, SOG and lists of levels in `generator`, RAD in
- * `comment`, HTML in <meta name="generator">, chunks in `format`. That is the mark. PNG and HTML end with a seal as well: the hash
- * of all bytes before it. A sealed file that was edited by hand is known to be another one, though the mark is still in it. The
- * other formats are too large to be read a second time for a seal. .splat, .ksplat, .spz, .csv, .npy, videos and lists of cameras
- * carry no mark.
+ * Problem. A file that is there may be replaced if we wrote it and nobody has changed it since. The
+ * manifest knows this of the files in the bake's own folder; of what -o wrote elsewhere nobody
+ * keeps a record. Layout. What can name its program names SplatKiln: PNG in its text `Software`,
+ * PLY in a comment, glTF, 3D Tiles, SOG and lists of levels in `generator`, RAD in `comment`, HTML
+ * in <meta name="generator">, chunks in `format`. That is the mark. PNG and HTML end with a seal as
+ * well: the hash of all bytes before it. A sealed file that was edited by hand is known to be
+ * another one, though the mark is still in it. The other formats are too large to be read a second
+ * time for a seal. .splat, .ksplat, .spz, .csv, .npy, videos and lists of cameras carry no mark.
  *
- * Reads at most 64 KiB at either end, and all of a file that has a seal. Follows no link; opens nothing but regular files. */
+ * Reads at most 64 KiB at either end, and all of a file that has a seal. Follows no link; opens
+ * nothing but regular files. */
 #ifndef KILN_STAGES_PRODUCTS_PRODUCT_MARK_H
 #define KILN_STAGES_PRODUCTS_PRODUCT_MARK_H
 
@@ -25,22 +27,25 @@ typedef enum {
     KILN_MARK_BROKEN, /* a mark, and a seal that does not fit: changed since it was written */
 } kiln_mark;
 kiln_mark kiln_product_mark(const char *path);
-/* The same of a folder: of the file in it that its format begins with (index.json, tileset.json, meta.json, lod-meta.json). */
+/* The same of a folder: of the file in it that its format begins with (index.json, tileset.json,
+ * meta.json, lod-meta.json). */
 kiln_mark kiln_product_folder_mark(const char *folder);
-/* Says whether a file of this name, by its suffix, would carry a mark if we had written it. A PLY carries
- * none where it keeps the header of its source. */
+/* Says whether a file of this name, by its suffix, would carry a mark if we had written it. A PLY
+ * carries none where it keeps the header of its source. */
 bool kiln_product_name_has_mark(const char *path);
 
-/* Says whether SplatKiln wrote this file and it is unchanged since, as far as mark and note tell. Of
- * formats of scenes without a mark (.spz, .splat, .ksplat, .csv) a note alone says so. It is no leave
- * to replace the file, because copies lose their notes. */
+/* Says whether SplatKiln wrote this file and it is unchanged since, as far as mark and note tell.
+ * Of formats of scenes without a mark (.spz, .splat, .ksplat, .csv) a note alone says so. It is no
+ * leave to replace the file, because copies lose their notes. */
 bool kiln_product_was_written(const char *path);
 
-/* Notes size and time of a whole file that is to have the name `path`, if its format may have a mark without a seal, or is one of a
- * scene without a mark. Best effort: without the note the mark has to do. */
+/* Notes size and time of a whole file that is to have the name `path`, if its format may have a
+ * mark without a seal, or is one of a scene without a mark. Best effort: without the note the mark
+ * has to do. */
 void kiln_product_note(const char *file, const char *path);
 
-/* What PNGs say in their text `Software`, and other formats as their generator: "SplatKiln " and the version. */
+/* What PNGs say in their text `Software`, and other formats as their generator: "SplatKiln " and
+ * the version. */
 #define KILN_PRODUCT_GENERATOR "SplatKiln "
 /* Of a page: with kiln_version in between. */
 #define KILN_PRODUCT_META_BEGIN "<meta name=\"generator\" content=\"" KILN_PRODUCT_GENERATOR
@@ -49,7 +54,8 @@ void kiln_product_note(const char *file, const char *path);
 /* Appends the seal to a page that is whole. */
 kiln_status kiln_product_seal_html(kiln_buffer *page, kiln_error *err) KILN_MUST_CHECK;
 
-/* The seal of a PNG: a text chunk right before the last chunk. before: the hash of all bytes before it. */
+/* The seal of a PNG: a text chunk right before the last chunk. before: the hash of all bytes before
+ * it. */
 enum { KILN_PNG_SEAL_BYTES = 59 };
 void kiln_product_seal_png(kiln_hash before, unsigned char out[KILN_PNG_SEAL_BYTES]);
 

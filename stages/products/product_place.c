@@ -26,8 +26,8 @@ void kiln_product_look(const char *path, kiln_product_seen *out)
 
 static bool is_same(const kiln_product_seen *a, const kiln_product_seen *b)
 {
-    return a->there == b->there && a->device == b->device && a->inode == b->inode && a->size == b->size &&
-           a->mtime_ns == b->mtime_ns;
+    return a->there == b->there && a->device == b->device && a->inode == b->inode &&
+           a->size == b->size && a->mtime_ns == b->mtime_ns;
 }
 
 static bool is_ours(const char *path)
@@ -43,13 +43,15 @@ static bool has_same_bytes(const char *a, const char *b)
     kiln_file_info x, y;
     unsigned char *bytes = NULL;
     int in[2] = {-1, -1};
-    bool same = kiln_file_stat(a, &x, NULL) == KILN_OK && kiln_file_stat(b, &y, NULL) == KILN_OK && x.size == y.size &&
-                kiln_file_open(a, &in[0], NULL) == KILN_OK && kiln_file_open(b, &in[1], NULL) == KILN_OK &&
+    bool same = kiln_file_stat(a, &x, NULL) == KILN_OK && kiln_file_stat(b, &y, NULL) == KILN_OK &&
+                x.size == y.size && kiln_file_open(a, &in[0], NULL) == KILN_OK &&
+                kiln_file_open(b, &in[1], NULL) == KILN_OK &&
                 KILN_ALLOC_UNSET(&bytes, 2 * STEP, "two files", NULL) == KILN_OK;
     for (uint64_t at = 0; same && at < x.size; at += STEP) {
         const size_t n = x.size - at < STEP ? (size_t)(x.size - at) : STEP;
         same = kiln_file_read_at(in[0], a, at, bytes, n, NULL) == KILN_OK &&
-               kiln_file_read_at(in[1], b, at, bytes + STEP, n, NULL) == KILN_OK && memcmp(bytes, bytes + STEP, n) == 0;
+               kiln_file_read_at(in[1], b, at, bytes + STEP, n, NULL) == KILN_OK &&
+               memcmp(bytes, bytes + STEP, n) == 0;
     }
     for (int i = 0; i < 2; i++)
         if (in[i] >= 0) (void)close(in[i]);
@@ -57,9 +59,11 @@ static bool has_same_bytes(const char *a, const char *b)
     return same;
 }
 
-/* What may go: what stood there before, what -w allows, what is ours; and a file with the same bytes, with which nothing is lost. A
- * worker that died right behind its rename has left one, and another one computes the unit again. */
-static bool may_replace(const char *temporary, const char *path, const kiln_product_seen *seen, const kiln_product_seen *now)
+/* What may go: what stood there before, what -w allows, what is ours; and a file with the same
+ * bytes, with which nothing is lost. A worker that died right behind its rename has left one, and
+ * another one computes the unit again. */
+static bool may_replace(const char *temporary, const char *path, const kiln_product_seen *seen,
+                        const kiln_product_seen *now)
 {
     struct stat s;
     if (is_same(now, seen) || seen->overwrite || is_ours(path)) return true;
@@ -68,11 +72,13 @@ static bool may_replace(const char *temporary, const char *path, const kiln_prod
 
 static kiln_status rename_failed(const char *temporary, const char *path, int why, kiln_error *err)
 {
-    return kiln_fail(err, KILN_E_IO, "cannot rename '%s' to '%s': %s", temporary, path, strerror(why));
+    return kiln_fail(err, KILN_E_IO, "cannot rename '%s' to '%s': %s", temporary, path,
+                     strerror(why));
 }
 
 /* *again: something appeared there since it was looked at. */
-static kiln_status rename_to_free(const char *temporary, const char *path, bool *again, kiln_error *err)
+static kiln_status rename_to_free(const char *temporary, const char *path, bool *again,
+                                  kiln_error *err)
 {
     struct stat s;
     *again = false;
@@ -85,7 +91,8 @@ static kiln_status rename_to_free(const char *temporary, const char *path, bool 
     return rename_failed(temporary, path, errno, err);
 }
 
-kiln_status kiln_product_put(const char *temporary, const char *path, const kiln_product_seen *seen, kiln_error *err)
+kiln_status kiln_product_put(const char *temporary, const char *path, const kiln_product_seen *seen,
+                             kiln_error *err)
 {
     enum { TRIES = 8 }; /* others put something there and take it away */
     kiln_product_note(temporary, path);
@@ -100,17 +107,19 @@ kiln_status kiln_product_put(const char *temporary, const char *path, const kiln
         }
         KILN_TRY(kiln_file_replaceable(path, err));
         if (!may_replace(temporary, path, seen, &now))
-            return kiln_fail(
-                err, KILN_E_USAGE,
-                "'%s' was made or changed by another program during this run, so it is not replaced; choose another place, "
-                "or replace it with -w, --overwrite",
-                path);
+            return kiln_fail(err, KILN_E_USAGE,
+                             "'%s' was made or changed by another program during this run, so it "
+                             "is not replaced; choose another place, "
+                             "or replace it with -w, --overwrite",
+                             path);
         return rename(temporary, path) == 0 ? KILN_OK : rename_failed(temporary, path, errno, err);
     }
-    return kiln_fail(err, KILN_E_IO, "cannot give '%s' its name: other programs use it at the same time", path);
+    return kiln_fail(err, KILN_E_IO,
+                     "cannot give '%s' its name: other programs use it at the same time", path);
 }
 
-static kiln_status fill_product_file(int fd, const char *path, const void *data, size_t size, kiln_error *err)
+static kiln_status fill_product_file(int fd, const char *path, const void *data, size_t size,
+                                     kiln_error *err)
 {
     kiln_status st = kiln_file_write_at(fd, path, 0, data, size, err);
     if (st == KILN_OK && fsync(fd) != 0) st = kiln_file_write_failed(path, errno, err);
@@ -118,7 +127,8 @@ static kiln_status fill_product_file(int fd, const char *path, const void *data,
     return st;
 }
 
-kiln_status kiln_product_write(const char *path, const void *data, size_t size, const kiln_product_seen *seen, kiln_error *err)
+kiln_status kiln_product_write(const char *path, const void *data, size_t size,
+                               const kiln_product_seen *seen, kiln_error *err)
 {
     char temporary[KILN_PATH_MAX];
     int fd;

@@ -1,9 +1,10 @@
 /* product_place -- gives a file that is whole its name.
  *
- * Whether it may have the name was asked before the work began (product_guard.h), minutes or hours ago. Meanwhile the user, or a
- * second run with the same target, may have put something there. So the state that was looked at is kept, travels to the worker
- * that writes the file, and is compared once more right before the rename. Where nothing was, the rename itself refuses to replace.
- * A file with the very bytes that are to be written may always go. */
+ * Whether it may have the name was asked before the work began (product_guard.h), minutes or hours
+ * ago. Meanwhile the user, or a second run with the same target, may have put something there. So
+ * the state that was looked at is kept, travels to the worker that writes the file, and is compared
+ * once more right before the rename. Where nothing was, the rename itself refuses to replace. A
+ * file with the very bytes that are to be written may always go. */
 #ifndef KILN_STAGES_PRODUCTS_PRODUCT_PLACE_H
 #define KILN_STAGES_PRODUCTS_PRODUCT_PLACE_H
 
@@ -21,13 +22,14 @@ typedef struct {
 
 /* Fills all but `overwrite`. The entry itself is looked at, not what a link leads to. */
 void kiln_product_look(const char *path, kiln_product_seen *out);
-/* Renames a file to `path`. KILN_E_USAGE: something stands there that was not there before and that SplatKiln did not write, unless
- * `seen` allows to replace it; `temporary` is still there. KILN_E_IO: it cannot be renamed, or a folder, pipe or device has the
- * name. */
+/* Renames a file to `path`. KILN_E_USAGE: something stands there that was not there before and that
+ * SplatKiln did not write, unless `seen` allows to replace it; `temporary` is still there.
+ * KILN_E_IO: it cannot be renamed, or a folder, pipe or device has the name. */
 kiln_status kiln_product_put(const char *temporary, const char *path, const kiln_product_seen *seen,
                              kiln_error *err) KILN_MUST_CHECK;
-/* Writes a whole file: beside its place, synced, then kiln_product_put. Makes missing parent folders. */
-kiln_status kiln_product_write(const char *path, const void *data, size_t size, const kiln_product_seen *seen,
-                               kiln_error *err) KILN_MUST_CHECK;
+/* Writes a whole file: beside its place, synced, then kiln_product_put. Makes missing parent
+ * folders. */
+kiln_status kiln_product_write(const char *path, const void *data, size_t size,
+                               const kiln_product_seen *seen, kiln_error *err) KILN_MUST_CHECK;
 
 #endif

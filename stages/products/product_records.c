@@ -12,7 +12,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-/* ---- descriptions ------------------------------------------------------------------------------------------------------- */
+/* ---- descriptions ---------------------------------------------------------------------------- */
 bool kiln_product_describe(kiln_product *p, const json_t *described)
 {
     const char *hex = json_string_value(json_object_get(described, "hash"));
@@ -26,20 +26,23 @@ bool kiln_product_describe(kiln_product *p, const json_t *described)
     return true;
 }
 
-/* A folder is described by what lies in it: files that a user put there, took away or wrote to show in one of these. nftw has no
- * context, so the sums are here; one thread at a time describes. */
+/* A folder is described by what lies in it: files that a user put there, took away or wrote to show
+ * in one of these. nftw has no context, so the sums are here; one thread at a time describes. */
 static struct {
     uint64_t size;
-    int64_t mtime_ns, change_ns; /* the newest; change_ns: also of names, links and modes, so of a file that was moved here */
-    int64_t oldest_ns;           /* the oldest time of content */
-    uint64_t names;              /* sum of hashes of names and sizes: the order of files does not matter */
+    /* the newest; change_ns: also of names, links and modes, so of a file that was moved here */
+    int64_t mtime_ns, change_ns;
+    int64_t oldest_ns; /* the oldest time of content */
+    /* sum of hashes of names and sizes: the order of files does not matter */
+    uint64_t names;
     size_t skip;
 } sums;
 
 static int add_entry(const char *path, const struct stat *s, int type, struct FTW *where)
 {
     (void)where;
-    if (type == FTW_D || (type == FTW_F && s->st_size == 0)) return 0; /* an emptied file holds nothing of anybody's */
+    /* an emptied file holds nothing of anybody's */
+    if (type == FTW_D || (type == FTW_F && s->st_size == 0)) return 0;
     const int64_t mtime_ns = (int64_t)s->st_mtim.tv_sec * 1000000000 + s->st_mtim.tv_nsec;
     const int64_t change_ns = (int64_t)s->st_ctim.tv_sec * 1000000000 + s->st_ctim.tv_nsec;
     kiln_hasher *h = kiln_hasher_new();
@@ -82,7 +85,8 @@ kiln_status kiln_product_describe_path(kiln_product *p, const char *path, kiln_e
     p->hash = (kiln_hash){0};
     if (info.is_dir) {
         p->described = look_at_folder(path, p);
-        return p->described ? KILN_OK : kiln_fail(err, KILN_E_IO, "cannot list the folder '%s'", path);
+        return p->described ? KILN_OK
+                            : kiln_fail(err, KILN_E_IO, "cannot list the folder '%s'", path);
     }
     if (info.size <= HASHED_MOST) KILN_TRY(kiln_hash_file(path, &p->hash, err));
     p->size = info.size;
@@ -94,19 +98,22 @@ kiln_status kiln_product_describe_path(kiln_product *p, const char *path, kiln_e
 bool kiln_product_is_copied_folder(const kiln_product *p, const char *path)
 {
     kiln_product now = {0};
-    if (!kiln_product_is_folder(p) || !p->described || !kiln_is_dir(path) || !look_at_folder(path, &now)) return false;
-    return sums.oldest_ns > p->mtime_ns && now.size == p->size && kiln_hash_equal(now.hash, p->hash) &&
-           kiln_product_folder_mark(path) == KILN_MARK_OURS;
+    if (!kiln_product_is_folder(p) || !p->described || !kiln_is_dir(path) ||
+        !look_at_folder(path, &now))
+        return false;
+    return sums.oldest_ns > p->mtime_ns && now.size == p->size &&
+           kiln_hash_equal(now.hash, p->hash) && kiln_product_folder_mark(path) == KILN_MARK_OURS;
 }
 
-/* Nothing in it is newer: what is missing was removed, and nothing of anybody's is there in its place. In a copy of the bake all
- * files have changed their place: then names, sizes and times of content say it. */
+/* Nothing in it is newer: what is missing was removed, and nothing of anybody's is there in its
+ * place. In a copy of the bake all files have changed their place: then names, sizes and times of
+ * content say it. */
 static bool is_unchanged_folder(const kiln_product *p, const char *path)
 {
     kiln_product now = {0};
     if (!kiln_is_dir(path) || !look_at_folder(path, &now)) return false;
-    return now.mtime_ns <= p->mtime_ns ||
-           (sums.mtime_ns <= p->mtime_ns && now.size == p->size && kiln_hash_equal(now.hash, p->hash));
+    return now.mtime_ns <= p->mtime_ns || (sums.mtime_ns <= p->mtime_ns && now.size == p->size &&
+                                           kiln_hash_equal(now.hash, p->hash));
 }
 
 bool kiln_product_is_unchanged(const kiln_product *p, const char *path)
@@ -119,21 +126,25 @@ bool kiln_product_is_unchanged(const kiln_product *p, const char *path)
     if (now.size == 0) return true; /* emptied: it holds nothing of anybody's */
     if (now.size != p->size) return false;
     if (now.mtime_ns == p->mtime_ns) return true;
-    return !kiln_hash_is_zero(p->hash) && kiln_hash_file(path, &hash, NULL) == KILN_OK && kiln_hash_equal(hash, p->hash);
+    return !kiln_hash_is_zero(p->hash) && kiln_hash_file(path, &hash, NULL) == KILN_OK &&
+           kiln_hash_equal(hash, p->hash);
 }
 
-/* ---- bakes without a list ------------------------------------------------------------------------------------------------- */
-static kiln_status add_described(kiln_product_list *list, const char *path, const json_t *described, kiln_error *err)
+/* ---- bakes without a list -------------------------------------------------------------------- */
+static kiln_status add_described(kiln_product_list *list, const char *path, const json_t *described,
+                                 kiln_error *err)
 {
     kiln_product found = {0}, *p;
-    if (!described || !kiln_product_path_is_safe(path) || !kiln_product_describe(&found, described)) return KILN_OK;
+    if (!described || !kiln_product_path_is_safe(path) || !kiln_product_describe(&found, described))
+        return KILN_OK;
     KILN_TRY(kiln_product_list_add(list, path, "render", &p, err));
     p->state = KILN_PRODUCT_CURRENT;
     (void)kiln_product_describe(p, described);
     return KILN_OK;
 }
 
-static kiln_status add_picture(kiln_product_list *list, const char *path, const json_t *counters, kiln_error *err)
+static kiln_status add_picture(kiln_product_list *list, const char *path, const json_t *counters,
+                               kiln_error *err)
 {
     static const char *const depths[] = {"png", "npy"};
     char depth[KILN_PATH_MAX];
@@ -142,7 +153,8 @@ static kiln_status add_picture(kiln_product_list *list, const char *path, const 
     const json_t *of_depth = json_object_get(counters, "depth");
     KILN_TRY(add_described(list, path, json_object_get(counters, "picture"), err));
     for (size_t i = 0; of_depth && i < sizeof depths / sizeof *depths; i++)
-        if (snprintf(depth, sizeof depth, "%.*s.depth.%s", (int)stem, path, depths[i]) < (int)sizeof depth)
+        if (snprintf(depth, sizeof depth, "%.*s.depth.%s", (int)stem, path, depths[i]) <
+            (int)sizeof depth)
             KILN_TRY(add_described(list, depth, of_depth, err));
     return KILN_OK;
 }
@@ -160,7 +172,9 @@ static kiln_status read_picture(void *context, const char *path, kiln_hash unit,
     bool found;
     KILN_TRY(kiln_unit_find(r->m, unit, &found, &result, err));
     kiln_status st = KILN_OK;
-    if (found) st = kiln_json_parse(result.counters, strlen(result.counters), 0, "counters", &counters, NULL, err);
+    if (found)
+        st = kiln_json_parse(result.counters, strlen(result.counters), 0, "counters", &counters,
+                             NULL, err);
     if (st == KILN_OK) st = add_picture(r->list, path, counters, err);
     json_decref(counters);
     kiln_unit_result_release(&result);
@@ -177,17 +191,20 @@ kiln_status kiln_product_records_get(kiln_manifest *m, kiln_product_list *out, k
     }
     if (st == KILN_OK) return KILN_OK;
     kiln_product_list_release(out);
-    if (st == KILN_E_NOMEM || st == KILN_E_BUSY || st == KILN_E_INTERRUPTED || st == KILN_E_TERMINATED)
+    if (st == KILN_E_NOMEM || st == KILN_E_BUSY || st == KILN_E_INTERRUPTED ||
+        st == KILN_E_TERMINATED)
         return kiln_fail(err, st, "%s", why.msg);
-    kiln_warn("the list of files that the bake has written cannot be read: %s; files without a mark of SplatKiln are replaced only "
+    kiln_warn("the list of files that the bake has written cannot be read: %s; files without a "
+              "mark of SplatKiln are replaced only "
               "with -w",
               why.msg);
     return KILN_OK;
 }
 
-/* ---- what a stage writes --------------------------------------------------------------------------------------------------- */
-static kiln_status list_file(kiln_product_list *list, const char *path, const char *stage, kiln_hash of, kiln_product_state state,
-                             kiln_product **out, kiln_error *err)
+/* ---- what a stage writes --------------------------------------------------------------------- */
+static kiln_status list_file(kiln_product_list *list, const char *path, const char *stage,
+                             kiln_hash of, kiln_product_state state, kiln_product **out,
+                             kiln_error *err)
 {
     KILN_TRY(kiln_product_list_add(list, path, stage, out, err));
     (void)snprintf((*out)->stage, sizeof(*out)->stage, "%s", stage);
@@ -196,8 +213,8 @@ static kiln_status list_file(kiln_product_list *list, const char *path, const ch
     return KILN_OK;
 }
 
-kiln_status kiln_product_begin(kiln_product_list *list, const char *path, const char *stage, kiln_hash of,
-                               const kiln_product_seen *seen, kiln_error *err)
+kiln_status kiln_product_begin(kiln_product_list *list, const char *path, const char *stage,
+                               kiln_hash of, const kiln_product_seen *seen, kiln_error *err)
 {
     kiln_product *p;
     KILN_TRY(list_file(list, path, stage, of, KILN_PRODUCT_BEGUN, &p, err));
@@ -209,8 +226,8 @@ kiln_status kiln_product_begin(kiln_product_list *list, const char *path, const 
     return KILN_OK;
 }
 
-kiln_status kiln_product_current(kiln_product_list *list, const char *path, const char *stage, kiln_hash of, kiln_product **out,
-                                 kiln_error *err)
+kiln_status kiln_product_current(kiln_product_list *list, const char *path, const char *stage,
+                                 kiln_hash of, kiln_product **out, kiln_error *err)
 {
     kiln_product *p;
     KILN_TRY(list_file(list, path, stage, of, KILN_PRODUCT_CURRENT, &p, err));
@@ -223,7 +240,8 @@ void kiln_products_supersede(kiln_product_list *list, const char *stage, kiln_ha
     for (uint32_t i = 0; i < list->n; i++) {
         kiln_product *const p = &list->products[i];
         if (strcmp(p->stage, stage) != 0 || kiln_hash_equal(p->of, of)) continue;
-        if (p->state == KILN_PRODUCT_BEGUN) p->described = false; /* of what was there before, if of anything */
+        /* of what was there before, if of anything */
+        if (p->state == KILN_PRODUCT_BEGUN) p->described = false;
         p->state = KILN_PRODUCT_SUPERSEDED;
     }
 }

@@ -31,8 +31,9 @@ struct kiln_scene_files {
     kiln_buffer texts;
     char *bases[BASES_MAX]; /* real paths of the folders from which import seeks photos */
     uint32_t n_bases;
-    char was[KILN_PATH_MAX], is[KILN_PATH_MAX]; /* a scene that moved with its bake: from, to; "": it did not */
-    scene_file *files;                          /* [n] by path */
+    /* a scene that moved with its bake: from, to; "": it did not */
+    char was[KILN_PATH_MAX], is[KILN_PATH_MAX];
+    scene_file *files; /* [n] by path */
     uint32_t *by_inode;
     uint32_t n, capacity;
     scene_folder *folders;
@@ -41,10 +42,14 @@ struct kiln_scene_files {
     bool has_bake;
 };
 
-static const char *text_at(const kiln_scene_files *s, size_t at) { return (const char *)s->texts.data + at; }
+static const char *text_at(const kiln_scene_files *s, size_t at)
+{
+    return (const char *)s->texts.data + at;
+}
 
-/* ---- folders --------------------------------------------------------------------------------------------------------- */
-static kiln_status add_text(kiln_scene_files *s, const char *text, size_t n, size_t *at, kiln_error *err)
+/* ---- folders --------------------------------------------------------------------------------- */
+static kiln_status add_text(kiln_scene_files *s, const char *text, size_t n, size_t *at,
+                            kiln_error *err)
 {
     *at = s->texts.size;
     KILN_TRY(kiln_buffer_put(&s->texts, text, n, err));
@@ -55,13 +60,16 @@ static scene_folder *folder_named(const kiln_scene_files *s, const char *path, s
 {
     for (uint32_t i = s->n_folders; i-- > 0;) {
         const char *const known = text_at(s, s->folders[i].path);
-        if (s->folders[i].root == root && strncmp(known, path, n) == 0 && known[n] == '\0') return &s->folders[i];
+        if (s->folders[i].root == root && strncmp(known, path, n) == 0 && known[n] == '\0')
+            return &s->folders[i];
     }
     return NULL;
 }
 
-/* path[n]: without the slash at its end. A folder that is not there any more has no inode, and is left out. */
-static kiln_status add_folder(kiln_scene_files *s, const char *path, size_t n, kiln_scene_folder is, bool root, kiln_error *err)
+/* path[n]: without the slash at its end. A folder that is not there any more has no inode, and is
+ * left out. */
+static kiln_status add_folder(kiln_scene_files *s, const char *path, size_t n, kiln_scene_folder is,
+                              bool root, kiln_error *err)
 {
     struct stat info;
     char name[KILN_PATH_MAX];
@@ -74,7 +82,8 @@ static kiln_status add_folder(kiln_scene_files *s, const char *path, size_t n, k
     if (s->n_folders == s->folder_capacity) {
         const uint32_t capacity = s->folder_capacity ? 2 * s->folder_capacity : 16;
         scene_folder *more = realloc(s->folders, capacity * sizeof *more);
-        if (!more) return kiln_fail(err, KILN_E_NOMEM, "out of memory for the folders of the scene");
+        if (!more)
+            return kiln_fail(err, KILN_E_NOMEM, "out of memory for the folders of the scene");
         s->folders = more;
         s->folder_capacity = capacity;
     }
@@ -83,12 +92,14 @@ static kiln_status add_folder(kiln_scene_files *s, const char *path, size_t n, k
     return add_text(s, path, n, &f->path, err);
 }
 
-static const scene_folder *folder_that_is(const kiln_scene_files *s, const struct stat *info, bool roots)
+static const scene_folder *folder_that_is(const kiln_scene_files *s, const struct stat *info,
+                                          bool roots)
 {
     const scene_folder *found = NULL;
     for (uint32_t i = 0; i < s->n_folders; i++) {
         const scene_folder *const f = &s->folders[i];
-        if (f->device == info->st_dev && f->inode == info->st_ino && (roots || !f->root) && (!found || f->is > found->is))
+        if (f->device == info->st_dev && f->inode == info->st_ino && (roots || !f->root) &&
+            (!found || f->is > found->is))
             found = f;
     }
     return found;
@@ -115,12 +126,13 @@ kiln_scene_folder kiln_scene_files_folder(const kiln_scene_files *s, const char 
         *slash = '\0';
         if (stat(path, &info) != 0) return KILN_FOLDER_OTHER;
         const scene_folder *const above = is_bake(s, &info) ? NULL : folder_that_is(s, &info, true);
-        if (above && (above->root || above->is == KILN_FOLDER_OF_PHOTOS)) return KILN_FOLDER_IN_PHOTOS;
+        if (above && (above->root || above->is == KILN_FOLDER_OF_PHOTOS))
+            return KILN_FOLDER_IN_PHOTOS;
     }
     return KILN_FOLDER_OTHER;
 }
 
-/* ---- where photos are sought ------------------------------------------------------------------------------------------- */
+/* ---- where photos are sought ----------------------------------------------------------------- */
 static void add_base(kiln_scene_files *s, const char *folder)
 {
     char *const real = realpath(folder, NULL);
@@ -132,12 +144,14 @@ static void add_base(kiln_scene_files *s, const char *folder)
         s->bases[s->n_bases++] = real;
 }
 
-/* The folder of a file of cameras, and those above it if it is COLMAP's: SCENE/sparse/0/cameras.bin. */
+/* The folder of a file of cameras, and those above it if it is COLMAP's:
+ * SCENE/sparse/0/cameras.bin. */
 static void add_bases(kiln_scene_files *s, const char *file)
 {
     char path[KILN_PATH_MAX];
     if (snprintf(path, sizeof path, "%s", file) >= (int)sizeof path) return;
-    const bool is_colmap = strncmp(kiln_path_base(path), "cameras.", 8) == 0 && !strstr(path, ".json");
+    const bool is_colmap =
+        strncmp(kiln_path_base(path), "cameras.", 8) == 0 && !strstr(path, ".json");
     for (int up = 0; up < (is_colmap ? 3 : 1); up++) {
         char *const slash = strrchr(path, '/');
         if (!slash || slash == path) return;
@@ -176,20 +190,24 @@ const char *kiln_scene_files_camera_at(const kiln_scene_files *s, const char *pa
     return NULL;
 }
 
-/* ---- a scene that moved with its bake ---------------------------------------------------------------------------------------- */
+/* ---- a scene that moved with its bake -------------------------------------------------------- */
 /* The folder of all of the scene's files, but for those of photos, as the manifest has it. */
 static kiln_status find_was(void *context, const kiln_source_file *row, kiln_error *err)
 {
     kiln_scene_files *s = context;
     const size_t n = (size_t)(kiln_path_base(row->path) - row->path);
     (void)err;
-    if (strcmp(row->role, "photo") == 0 || strcmp(row->role, "mask") == 0 || n < 2 || n > sizeof s->was) return KILN_OK;
-    if (!s->was[0] || n - 1 < strlen(s->was)) (void)snprintf(s->was, sizeof s->was, "%.*s", (int)n - 1, row->path);
+    if (strcmp(row->role, "photo") == 0 || strcmp(row->role, "mask") == 0 || n < 2 ||
+        n > sizeof s->was)
+        return KILN_OK;
+    if (!s->was[0] || n - 1 < strlen(s->was))
+        (void)snprintf(s->was, sizeof s->was, "%.*s", (int)n - 1, row->path);
     return KILN_OK;
 }
 
 /* bake: the manifest's real folder, which lies in the scene's or is it. */
-static kiln_status find_moved(kiln_scene_files *s, kiln_manifest *m, const char *bake, kiln_error *err)
+static kiln_status find_moved(kiln_scene_files *s, kiln_manifest *m, const char *bake,
+                              kiln_error *err)
 {
     KILN_TRY(kiln_sources_visit(m, find_was, s, err));
     const size_t n = (size_t)(kiln_path_base(bake) - bake);
@@ -199,14 +217,16 @@ static kiln_status find_moved(kiln_scene_files *s, kiln_manifest *m, const char 
 }
 
 /* The same file in the folder of today, if it is there. */
-static bool moved_path(const kiln_scene_files *s, const char *path, char out[KILN_PATH_MAX], struct stat *info)
+static bool moved_path(const kiln_scene_files *s, const char *path, char out[KILN_PATH_MAX],
+                       struct stat *info)
 {
     const size_t n = strlen(s->was);
     return s->is[0] && strncmp(path, s->was, n) == 0 && path[n] == '/' &&
-           snprintf(out, KILN_PATH_MAX, "%s%s", s->is, path + n) < KILN_PATH_MAX && stat(out, info) == 0;
+           snprintf(out, KILN_PATH_MAX, "%s%s", s->is, path + n) < KILN_PATH_MAX &&
+           stat(out, info) == 0;
 }
 
-/* ---- files ----------------------------------------------------------------------------------------------------------- */
+/* ---- files ----------------------------------------------------------------------------------- */
 static kiln_status add_row(kiln_scene_files *s, const kiln_source_file *row, kiln_error *err)
 {
     const bool many = strcmp(row->role, "photo") == 0 || strcmp(row->role, "mask") == 0;
@@ -219,7 +239,8 @@ static kiln_status add_row(kiln_scene_files *s, const kiln_source_file *row, kil
         s->capacity = capacity;
     }
     scene_file *const f = &s->files[s->n++];
-    *f = (scene_file){.inode = row->inode, .size = row->size, .mtime_ns = row->mtime_ns, .many = many};
+    *f = (scene_file){
+        .inode = row->inode, .size = row->size, .mtime_ns = row->mtime_ns, .many = many};
     KILN_TRY(add_text(s, row->path, strlen(row->path), &f->path, err));
     if (name == row->path) return KILN_OK;
     const size_t n = (size_t)(name - row->path) - 1;
@@ -243,10 +264,13 @@ static kiln_status add_file(void *context, const kiln_source_file *row, kiln_err
 }
 
 /* A photo images/left/a.png of camera left/a: names begin in images/. */
-static kiln_status add_root_of(kiln_scene_files *s, const char *camera, const char *photo, kiln_error *err)
+static kiln_status add_root_of(kiln_scene_files *s, const char *camera, const char *photo,
+                               kiln_error *err)
 {
-    const size_t n = strlen(camera), stem = strlen(photo) - strlen(kiln_path_suffix(photo)) - kiln_path_has_suffix(photo);
-    if (!strchr(camera, '/') || stem < n + 1 || strncmp(photo + stem - n, camera, n) != 0 || photo[stem - n - 1] != '/')
+    const size_t n = strlen(camera), stem = strlen(photo) - strlen(kiln_path_suffix(photo)) -
+                                            kiln_path_has_suffix(photo);
+    if (!strchr(camera, '/') || stem < n + 1 || strncmp(photo + stem - n, camera, n) != 0 ||
+        photo[stem - n - 1] != '/')
         return KILN_OK;
     return add_folder(s, photo, stem - n - 1, KILN_FOLDER_IN_PHOTOS, true, err);
 }
@@ -262,7 +286,8 @@ static kiln_status add_root(void *context, const char *camera, const char *photo
 
 static int scene_files_by_path(const void *a, const void *b, void *texts)
 {
-    return strcmp((const char *)texts + ((const scene_file *)a)->path, (const char *)texts + ((const scene_file *)b)->path);
+    return strcmp((const char *)texts + ((const scene_file *)a)->path,
+                  (const char *)texts + ((const scene_file *)b)->path);
 }
 
 static int by_inode(const void *a, const void *b, void *context)
@@ -313,11 +338,12 @@ void kiln_scene_files_close(kiln_scene_files *s)
     free(s);
 }
 
-/* ---- is it one of them? ------------------------------------------------------------------------------------------------ */
+/* ---- is it one of them? ---------------------------------------------------------------------- */
 static bool is_now(const kiln_scene_files *s, const scene_file *f, const struct stat *info)
 {
     struct stat now;
-    return stat(text_at(s, f->path), &now) == 0 && now.st_dev == info->st_dev && now.st_ino == info->st_ino;
+    return stat(text_at(s, f->path), &now) == 0 && now.st_dev == info->st_dev &&
+           now.st_ino == info->st_ino;
 }
 
 static bool is_as_imported(const scene_file *f, const struct stat *info)
@@ -367,15 +393,17 @@ static bool has_name_in(const kiln_scene_files *s, const char *folder, const cha
     for (uint32_t i = 0; i < s->n_folders; i++) {
         const scene_folder *const f = &s->folders[i];
         if (f->device == info.st_dev && f->inode == info.st_ino &&
-            kiln_path_join(path, sizeof path, text_at(s, f->path), name, NULL) == KILN_OK && has_path(s, path))
+            kiln_path_join(path, sizeof path, text_at(s, f->path), name, NULL) == KILN_OK &&
+            has_path(s, path))
             return true;
     }
     return kiln_path_join(path, sizeof path, folder, name, NULL) == KILN_OK && has_path(s, path);
 }
 
-/* Photos that were changed since import, and whose new inode the manifest does not know, are looked at only where one of them may
- * have several names. */
-bool kiln_scene_files_has(const kiln_scene_files *s, const char *folder, const char *name, const struct stat *f)
+/* Photos that were changed since import, and whose new inode the manifest does not know, are looked
+ * at only where one of them may have several names. */
+bool kiln_scene_files_has(const kiln_scene_files *s, const char *folder, const char *name,
+                          const struct stat *f)
 {
     if (s->n == 0) return false;
     if (has_inode(s, f) || has_name_in(s, folder, name)) return true;
@@ -390,7 +418,8 @@ bool kiln_scene_files_below(const kiln_scene_files *s, const char *folder)
     const size_t n = strcmp(folder, "/") == 0 ? 0 : strlen(folder);
     for (uint32_t i = 0; i < s->n_folders; i++) {
         char *const path = realpath(text_at(s, s->folders[i].path), NULL);
-        const bool below = path && strncmp(path, folder, n) == 0 && (path[n] == '/' || path[n] == '\0');
+        const bool below =
+            path && strncmp(path, folder, n) == 0 && (path[n] == '/' || path[n] == '\0');
         free(path);
         if (below) return true;
     }

@@ -14,7 +14,7 @@
 
 enum { LOOK_SLABS_MOST = 64 }; /* a block is read once for each slab that it reaches into */
 
-/* ---- which ----------------------------------------------------------------------------------------------------------------- */
+/* ---- which ----------------------------------------------------------------------------------- */
 typedef struct {
     kiln_pruning *p;
     const kiln_source_file *files;
@@ -22,7 +22,10 @@ typedef struct {
     bool train;
 } taking;
 
-static bool is_taken(const taking *t, const kiln_camera *c) { return !t->train || strcmp(c->split, "train") == 0; }
+static bool is_taken(const taking *t, const kiln_camera *c)
+{
+    return !t->train || strcmp(c->split, "train") == 0;
+}
 
 static kiln_status count_camera(void *context, const kiln_camera *c, kiln_error *err)
 {
@@ -60,7 +63,8 @@ static kiln_status take_mask(taking *t, const kiln_camera *c, kiln_prune_mask *m
 
 static kiln_status take_camera(void *context, const kiln_camera *c, kiln_error *err)
 {
-    static const kiln_view_options options = {.near_text = "profile"}; /* inria, as the scene says */
+    /* inria, as the scene says */
+    static const kiln_view_options options = {.near_text = "profile"};
     taking *t = context;
     kiln_pruning *p = t->p;
     if (!is_taken(t, c)) return KILN_OK;
@@ -76,7 +80,8 @@ static kiln_status refuse_without_cameras(kiln_run *r, kiln_error *err)
 {
     return kiln_fail(
         err, KILN_E_INPUT,
-        "'%s' has no cameras of its own, and --min-contribution, --min-visibility and --keep ask what cameras see; import "
+        "'%s' has no cameras of its own, and --min-contribution, --min-visibility and --keep ask "
+        "what cameras see; import "
         "the scene with --cameras FILE, or prune by --min-opacity and switch them off (--keep off)",
         kiln_manifest_path(kiln_run_manifest(r)));
 }
@@ -103,7 +108,7 @@ done:
     return st;
 }
 
-/* ---- keys ------------------------------------------------------------------------------------------------------------------ */
+/* ---- keys ------------------------------------------------------------------------------------ */
 void kiln_pruning_key_look(const kiln_pruning *p, uint32_t look, kiln_hasher *h)
 {
     const kiln_prune_look *l = &p->looks[look];
@@ -118,7 +123,7 @@ void kiln_pruning_key_looks(const kiln_pruning *p, kiln_hasher *h)
     for (uint32_t i = 0; i < p->n_looks; i++) kiln_pruning_key_look(p, i, h);
 }
 
-/* ---- memory and time ------------------------------------------------------------------------------------------------------- */
+/* ---- memory and time ------------------------------------------------------------------------- */
 /* The rules, as far as they decide what may be seen. Before they are known nothing is ruled out. */
 static kiln_prune_unit rules_head(const kiln_pruning *p)
 {
@@ -127,7 +132,8 @@ static kiln_prune_unit rules_head(const kiln_pruning *p)
     return head;
 }
 
-static uint64_t rows_of_look(const kiln_pruning *p, const kiln_prune_unit *head, uint32_t first, uint32_t n)
+static uint64_t rows_of_look(const kiln_pruning *p, const kiln_prune_unit *head, uint32_t first,
+                             uint32_t n)
 {
     uint64_t rows = 0;
     for (uint32_t b = 0; b < p->input->n_chunks; b++) {
@@ -148,11 +154,14 @@ bool kiln_pruning_looks_may_see(const kiln_pruning *p, const kiln_looks_of_unit 
 }
 
 /* A look's picture and, beside it, its mask; of CURVE two pictures of floats. */
-static uint64_t look_ram(const kiln_pruning *p, const kiln_looks_of_unit *u, uint32_t i, uint64_t rows, uint64_t capacity)
+static uint64_t look_ram(const kiln_pruning *p, const kiln_looks_of_unit *u, uint32_t i,
+                         uint64_t rows, uint64_t capacity)
 {
     const kiln_prune_look *l = &p->looks[i];
     const uint64_t pixels = (uint64_t)l->request.view.width * l->request.view.height;
-    const uint64_t share = u->colour ? 0 : KILN_DRAW_SHARE_BYTES + KILN_DRAW_PEAK_BYTES + (u->alphas ? KILN_DRAW_ALPHA_BYTES : 0);
+    const uint64_t share = u->colour ? 0
+                                     : KILN_DRAW_SHARE_BYTES + KILN_DRAW_PEAK_BYTES +
+                                           (u->alphas ? KILN_DRAW_ALPHA_BYTES : 0);
     const kiln_draw_shares_size size = {.view = &l->request.view,
                                         .rows = rows,
                                         .capacity = capacity,
@@ -160,8 +169,9 @@ static uint64_t look_ram(const kiln_pruning *p, const kiln_looks_of_unit *u, uin
                                         .share_bytes = share,
                                         .n_chunks = p->input->n_chunks};
     const kiln_prune_mask *mask = l->mask == KILN_PRUNE_NO_MASK ? NULL : &p->masks[l->mask];
-    return kiln_max_u64(kiln_draw_shares_bytes(&size), kiln_prune_mask_ram(mask, &l->request.view)) + (mask ? pixels : 0) +
-           (u->colour ? 2 * 4 * sizeof(float) * pixels : 0);
+    return kiln_max_u64(kiln_draw_shares_bytes(&size),
+                        kiln_prune_mask_ram(mask, &l->request.view)) +
+           (mask ? pixels : 0) + (u->colour ? 2 * 4 * sizeof(float) * pixels : 0);
 }
 
 typedef struct {
@@ -169,15 +179,19 @@ typedef struct {
     uint64_t of[KILN_LOOKS_OF_UNIT_MOST]; /* of each look */
 } looks_rows;
 
-static uint64_t looks_ram(const kiln_pruning *p, const kiln_looks_of_unit *u, const looks_rows *rows, uint64_t capacity)
+static uint64_t looks_ram(const kiln_pruning *p, const kiln_looks_of_unit *u,
+                          const looks_rows *rows, uint64_t capacity)
 {
     const uint64_t held = u->colour ? 0 : kiln_prune_seen_bytes(rows->all, u->alphas);
-    const uint64_t out = u->colour ? sizeof(kiln_prune_curve) : kiln_prune_seen_bytes(rows->all, u->alphas);
-    const uint64_t putting = kiln_outputs_ram(out) + kiln_prune_seen_bytes(p->size.blocks.rows, u->alphas);
+    const uint64_t out =
+        u->colour ? sizeof(kiln_prune_curve) : kiln_prune_seen_bytes(rows->all, u->alphas);
+    const uint64_t putting =
+        kiln_outputs_ram(out) + kiln_prune_seen_bytes(p->size.blocks.rows, u->alphas);
     uint64_t looking = 0;
-    for (uint32_t i = 0; i < u->n; i++) looking = kiln_max_u64(looking, look_ram(p, u, u->first + i, rows->of[i], capacity));
-    return kiln_pruned_scene_ram(&p->size, u->colour) + held + kiln_max_u64(looking, putting) + kiln_pruning_filters_ram(p) +
-           KILN_CONNECTION_RAM;
+    for (uint32_t i = 0; i < u->n; i++)
+        looking = kiln_max_u64(looking, look_ram(p, u, u->first + i, rows->of[i], capacity));
+    return kiln_pruned_scene_ram(&p->size, u->colour) + held + kiln_max_u64(looking, putting) +
+           kiln_pruning_filters_ram(p) + KILN_CONNECTION_RAM;
 }
 
 static looks_rows count_looks_rows(const kiln_pruning *p, const kiln_looks_of_unit *u)
@@ -189,7 +203,8 @@ static looks_rows count_looks_rows(const kiln_pruning *p, const kiln_looks_of_un
 }
 
 /* Rows of a slab for which `may` bytes have room; 0: a whole picture. */
-static uint64_t capacity_of(const kiln_pruning *p, const kiln_looks_of_unit *u, const looks_rows *rows, uint64_t may)
+static uint64_t capacity_of(const kiln_pruning *p, const kiln_looks_of_unit *u,
+                            const looks_rows *rows, uint64_t may)
 {
     const uint64_t whole = looks_ram(p, u, rows, 0);
     if (whole <= may) return 0;
@@ -201,7 +216,8 @@ static uint64_t capacity_of(const kiln_pruning *p, const kiln_looks_of_unit *u, 
     return looks_ram(p, u, rows, low) < whole ? low : 0;
 }
 
-void kiln_pruning_size_looks(kiln_run *r, const kiln_pruning *p, const kiln_looks_of_unit *u, kiln_prune_unit *head)
+void kiln_pruning_size_looks(kiln_run *r, const kiln_pruning *p, const kiln_looks_of_unit *u,
+                             kiln_prune_unit *head)
 {
     const looks_rows rows = count_looks_rows(p, u);
     head->capacity = capacity_of(p, u, &rows, kiln_run_unit_ram(r));
@@ -214,7 +230,8 @@ double kiln_pruning_looks_s(const kiln_pruning *p, const kiln_looks_of_unit *u)
     double cpu_s = 0;
     for (uint32_t i = 0; i < u->n; i++) {
         const kiln_view *v = &p->looks[u->first + i].request.view;
-        cpu_s += kiln_work_picture((double)rows.of[i], (double)v->width * v->height, 4 * (double)rows.of[i], false);
+        cpu_s += kiln_work_picture((double)rows.of[i], (double)v->width * v->height,
+                                   4 * (double)rows.of[i], false);
     }
     return cpu_s;
 }
@@ -226,19 +243,24 @@ kiln_status kiln_pruning_foresee_looks(kiln_run *r, const kiln_pruning *p, kiln_
     (void)err;
     if (p->n_looks == 0) return KILN_OK;
     for (uint32_t i = 0; i < p->n_looks; i++) {
-        const kiln_looks_of_unit u[] = {{.first = i, .n = 1, .alphas = true}, {.first = i, .n = 1, .colour = true}};
+        const kiln_looks_of_unit u[] = {{.first = i, .n = 1, .alphas = true},
+                                        {.first = i, .n = 1, .colour = true}};
         const looks_rows rows = count_looks_rows(p, u);
         for (int k = 0; k < (p->o->dry_run ? 2 : 1); k++)
-            least = kiln_max_u64(least, looks_ram(p, &u[k], &rows, capacity_of(p, &u[k], &rows, 0)));
+            least =
+                kiln_max_u64(least, looks_ram(p, &u[k], &rows, capacity_of(p, &u[k], &rows, 0)));
     }
-    kiln_run_foresee_parent(r, p->n_looks * sizeof *p->looks + p->n_masks * sizeof *p->masks + 2 * kiln_pruning_mark_bytes(p) +
-                                   kiln_prune_seen_bytes(2 * p->size.blocks.rows, true) + SELECTING + REPORTED);
+    kiln_run_foresee_parent(r, p->n_looks * sizeof *p->looks + p->n_masks * sizeof *p->masks +
+                                   2 * kiln_pruning_mark_bytes(p) +
+                                   kiln_prune_seen_bytes(2 * p->size.blocks.rows, true) +
+                                   SELECTING + REPORTED);
     kiln_run_foresee_ram(r, least, p->n_looks);
     return KILN_OK;
 }
 
-/* ---- a unit ---------------------------------------------------------------------------------------------------------------- */
-kiln_status kiln_pruning_plan_looks(kiln_run *r, const kiln_pruning *p, const kiln_looks_of_unit *of, kiln_prune_unit *head,
+/* ---- a unit ---------------------------------------------------------------------------------- */
+kiln_status kiln_pruning_plan_looks(kiln_run *r, const kiln_pruning *p,
+                                    const kiln_looks_of_unit *of, kiln_prune_unit *head,
                                     const kiln_buffer *shared, kiln_unit *u, kiln_error *err)
 {
     kiln_prune_look looks[KILN_LOOKS_OF_UNIT_MOST];

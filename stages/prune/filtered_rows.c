@@ -1,8 +1,9 @@
 /* filtered_rows -- the rows of a block that --filter-box, --filter-sphere and --filter-value drop.
  *
- * They are marked before the rules run, as rows that the user names are, so that no rule counts or clamps what is not there. What
- * each kind of filter drops is counted here; a row counts for the first kind that drops it. Filters see survivors of merges as they
- * are after merging, as the crops do. */
+ * They are marked before the rules run, as rows that the user names are, so that no rule counts or
+ * clamps what is not there. What each kind of filter drops is counted here; a row counts for the
+ * first kind that drops it. Filters see survivors of merges as they are after merging, as the crops
+ * do. */
 #include "stages/prune/prune_units.h"
 
 #include <stdlib.h>
@@ -18,12 +19,14 @@ static const void *copied(const kiln_pruned_rows *r, const char *plane)
     return NULL;
 }
 
-static void mark_kind(const kiln_prune_filters *f, int kind, const void *const planes[], uint8_t *keep, kiln_pruned_rows *r)
+static void mark_kind(const kiln_prune_filters *f, int kind, const void *const planes[],
+                      uint8_t *keep, kiln_pruned_rows *r)
 {
     kiln_filters some = f->filters;
     some.n = 0;
     for (uint32_t i = 0; i < f->filters.n; i++)
-        if (f->filters.filters[i].kind == (kiln_filter_kind)kind) some.filters[some.n++] = f->filters.filters[i];
+        if (f->filters.filters[i].kind == (kiln_filter_kind)kind)
+            some.filters[some.n++] = f->filters.filters[i];
     if (some.n == 0) return;
     (void)kiln_filters_keep(&some, r->n, f->origin, planes, keep);
     for (uint64_t i = 0; i < r->n; i++) {
@@ -33,7 +36,8 @@ static void mark_kind(const kiln_prune_filters *f, int kind, const void *const p
     }
 }
 
-kiln_status kiln_prune_mark_filtered(kiln_worker *w, kiln_prune_input *in, const kiln_prune_request *q, uint32_t block,
+kiln_status kiln_prune_mark_filtered(kiln_worker *w, kiln_prune_input *in,
+                                     const kiln_prune_request *q, uint32_t block,
                                      kiln_pruned_rows *r, kiln_error *err)
 {
     kiln_prune_filters f;
@@ -44,7 +48,8 @@ kiln_status kiln_prune_mark_filtered(kiln_worker *w, kiln_prune_input *in, const
     memcpy(&f, q->text, sizeof f);
     for (uint32_t k = 0; k < f.filters.n_planes; k++) {
         planes[k] = copied(r, f.filters.planes[k].name);
-        if (!planes[k]) KILN_TRY(kiln_prune_plane(w, in, block, f.filters.planes[k].name, &planes[k], err));
+        if (!planes[k])
+            KILN_TRY(kiln_prune_plane(w, in, block, f.filters.planes[k].name, &planes[k], err));
     }
     KILN_TRY(KILN_ALLOC(&keep, r->n, "filtered rows", err));
     for (int kind = 0; kind < KILN_FILTER_KINDS; kind++) mark_kind(&f, kind, planes, keep, r);

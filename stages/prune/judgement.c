@@ -11,11 +11,13 @@
 #include <stdlib.h>
 #include <string.h>
 
-/* ---- cameras -------------------------------------------------------------------------------------------------------------- */
+/* ---- cameras --------------------------------------------------------------------------------- */
 /* Never antialiased: what a header says of that decides nothing about scales. */
-static kiln_status view_of(const kiln_pruning *p, uint32_t camera, kiln_view_request *out, kiln_error *err)
+static kiln_status view_of(const kiln_pruning *p, uint32_t camera, kiln_view_request *out,
+                           kiln_error *err)
 {
-    const kiln_view_options options = {.near_text = "profile", .antialiased = 2}; /* inria; 2: off */
+    /* inria; 2: off */
+    const kiln_view_options options = {.near_text = "profile", .antialiased = 2};
     return kiln_view_request_init(out, &options, &p->scene, &p->cameras[camera], err);
 }
 
@@ -31,12 +33,13 @@ kiln_status kiln_pruning_key_judges(kiln_run *r, kiln_pruning *p, kiln_hasher *h
     return KILN_OK;
 }
 
-/* ---- marks ---------------------------------------------------------------------------------------------------------------- */
+/* ---- marks ----------------------------------------------------------------------------------- */
 /* The marks of blocks that have some, one after the other. */
 typedef struct {
     kiln_buffer bits;
     kiln_hash *hashes; /* [n] of each block's */
-    uint32_t *at;      /* [input->n_chunks] which of the marks are a block's, or KILN_PRUNE_NO_BLOCK */
+    /* [input->n_chunks] which of the marks are a block's, or KILN_PRUNE_NO_BLOCK */
+    uint32_t *at;
     uint32_t n;
 } marks;
 
@@ -54,14 +57,16 @@ static float least_limit(const kiln_pruning *p)
     float least = INFINITY;
     if (p->judgement.rules >> KILN_PRUNE_max_spacing & 1) {
         const float spacing = kiln_prune_spacing_limit(&p->rules, 0);
-        least = isnan(spacing) ? -INFINITY : spacing; /* NAN: without a floor the local spacing alone decides */
+        /* NAN: without a floor the local spacing alone decides */
+        least = isnan(spacing) ? -INFINITY : spacing;
     }
-    if (p->judgement.rules >> KILN_PRUNE_max_extent & 1 && p->rules.max_extent < least) least = p->rules.max_extent;
+    if (p->judgement.rules >> KILN_PRUNE_max_extent & 1 && p->rules.max_extent < least)
+        least = p->rules.max_extent;
     return least - slack;
 }
 
-/* Could a row of the block be above a limit? Bounds are those of the input, so a block of a sound scene is not read for it.
- * Survivors of merges may be larger than any row of the input. */
+/* Could a row of the block be above a limit? Bounds are those of the input, so a block of a sound
+ * scene is not read for it. Survivors of merges may be larger than any row of the input. */
 static bool may_be_touched(const kiln_pruning *p, uint32_t block)
 {
     if (!kiln_pruning_has_block(p, block) || p->input->chunks[block].count == 0) return false;
@@ -69,14 +74,16 @@ static bool may_be_touched(const kiln_pruning *p, uint32_t block)
 }
 
 /* Of a block that may have some: adds what its unit found. */
-static kiln_status take_marks(kiln_run *r, kiln_pruning *p, const kiln_unit *u, uint32_t block, marks *m, kiln_error *err)
+static kiln_status take_marks(kiln_run *r, kiln_pruning *p, const kiln_unit *u, uint32_t block,
+                              marks *m, kiln_error *err)
 {
     kiln_prune_marked marked;
     const uint64_t bytes = kiln_prune_marks_bytes(p->size.blocks.rows);
     uint8_t *bits;
     KILN_TRY(kiln_unit_struct(r, u, "marked", &marked, sizeof marked, err));
     if (marked.rows > p->input->chunks[block].count)
-        return kiln_unit_refuse(r, u, kiln_fail(err, KILN_E_IO, "it marks more rows than the block has"), err);
+        return kiln_unit_refuse(
+            r, u, kiln_fail(err, KILN_E_IO, "it marks more rows than the block has"), err);
     if (marked.rows == 0) return KILN_OK;
     KILN_TRY(KILN_ALLOC(&bits, bytes, "marks of rows", err));
     kiln_status st = kiln_unit_struct(r, u, "marks", bits, bytes, err);
@@ -125,9 +132,9 @@ done:
     return st;
 }
 
-/* ---- weights -------------------------------------------------------------------------------------------------------------- */
-static kiln_status plan_weight(kiln_run *r, const kiln_pruning *p, uint32_t camera, const marks *m, const kiln_buffer *shared,
-                               kiln_unit *u, kiln_error *err)
+/* ---- weights --------------------------------------------------------------------------------- */
+static kiln_status plan_weight(kiln_run *r, const kiln_pruning *p, uint32_t camera, const marks *m,
+                               const kiln_buffer *shared, kiln_unit *u, kiln_error *err)
 {
     kiln_prune_unit head = kiln_pruning_head(p, KILN_PRUNE_WEIGHT);
     kiln_view_chunks blocks;
@@ -151,8 +158,8 @@ static kiln_status plan_weight(kiln_run *r, const kiln_pruning *p, uint32_t came
     u->optional = u->planning = true; /* without it the rules rest, and the run ends partially */
     u->shared_payload = shared->data;
     u->shared_payload_bytes = shared->size;
-    u->ram = head.ram =
-        kiln_prune_pairs_ram(&p->size, kiln_view_tiles_y(&head.request.view)) + kiln_shared_payload_ram(shared->size);
+    u->ram = head.ram = kiln_prune_pairs_ram(&p->size, kiln_view_tiles_y(&head.request.view)) +
+                        kiln_shared_payload_ram(shared->size);
     u->ram_cache = p->cache + kiln_prune_ahead_ram(p->input);
     kiln_buffer payload = {0}; /* what its lists say is in the shared payload */
     KILN_TRY(kiln_buffer_put(&payload, &head, sizeof head, err));
@@ -163,7 +170,8 @@ static kiln_status plan_weight(kiln_run *r, const kiln_pruning *p, uint32_t came
 
 enum { FIRST_CAMERAS = 4 };
 
-/* Of one thread, where a scene has not exploded: a block or two of a camera (weight_unit.c). The same on all hosts. */
+/* Of one thread, where a scene has not exploded: a block or two of a camera (weight_unit.c). The
+ * same on all hosts. */
 static double weights_s(const kiln_pruning *p, uint32_t n_cameras)
 {
     const double rows = fmin((double)p->input->count, 2.0 * (double)p->size.blocks.rows);
@@ -171,7 +179,8 @@ static double weights_s(const kiln_pruning *p, uint32_t n_cameras)
 }
 
 /* Weighs n cameras, evenly chosen, but for those that are weighed already. */
-static kiln_status weigh_some(kiln_run *r, kiln_pruning *p, const marks *m, const kiln_buffer *shared, uint32_t n, const char *what,
+static kiln_status weigh_some(kiln_run *r, kiln_pruning *p, const marks *m,
+                              const kiln_buffer *shared, uint32_t n, const char *what,
                               kiln_error *err)
 {
     kiln_unit *units = NULL;
@@ -213,7 +222,8 @@ static kiln_status weigh_cameras(kiln_run *r, kiln_pruning *p, const marks *m, k
     KILN_GO(kiln_buffer_put(&shared, m->bits.data, m->bits.size, err));
     KILN_GO(weigh_some(r, p, m, &shared, n, "weighing large axes in a few views", err));
     if (n < p->n_cameras && !p->judgement.act)
-        KILN_GO(weigh_some(r, p, m, &shared, p->n_cameras, "weighing large axes in all views", err));
+        KILN_GO(
+            weigh_some(r, p, m, &shared, p->n_cameras, "weighing large axes in all views", err));
 done:
     kiln_buffer_release(&shared);
     return st;

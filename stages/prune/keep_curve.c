@@ -9,8 +9,8 @@
 #include <stdio.h>
 #include <stdlib.h>
 
-static kiln_status plan_curve(kiln_run *r, const kiln_pruning *p, uint32_t look, const kiln_buffer *shared, kiln_unit *u,
-                              kiln_error *err)
+static kiln_status plan_curve(kiln_run *r, const kiln_pruning *p, uint32_t look,
+                              const kiln_buffer *shared, kiln_unit *u, kiln_error *err)
 {
     const kiln_looks_of_unit of = {.first = look, .n = 1, .colour = true};
     kiln_prune_unit head = kiln_pruning_head(p, KILN_PRUNE_CURVE);
@@ -27,8 +27,10 @@ static kiln_status plan_curve(kiln_run *r, const kiln_pruning *p, uint32_t look,
 
 kiln_status kiln_pruning_draw_curve(kiln_run *r, kiln_pruning *p, kiln_error *err)
 {
-    const uint32_t n = p->n_looks < KILN_PRUNE_CAMERAS_USUAL ? p->n_looks : KILN_PRUNE_CAMERAS_USUAL;
-    kiln_prune_unit head = {.n_merges = p->n_merges, .n_rows = p->n_rows, .stray_bytes = p->stray_bytes};
+    const uint32_t n =
+        p->n_looks < KILN_PRUNE_CAMERAS_USUAL ? p->n_looks : KILN_PRUNE_CAMERAS_USUAL;
+    kiln_prune_unit head = {
+        .n_merges = p->n_merges, .n_rows = p->n_rows, .stray_bytes = p->stray_bytes};
     kiln_buffer shared = {0};
     kiln_unit *units = NULL;
     double cpu_s = 0;
@@ -45,7 +47,8 @@ kiln_status kiln_pruning_draw_curve(kiln_run *r, kiln_pruning *p, kiln_error *er
     KILN_GO(KILN_ALLOC(&units, n, "views", err));
     KILN_GO(kiln_pruning_put_lists(&lists, &shared, err));
     for (uint32_t i = 0; i < n; i++) {
-        const kiln_looks_of_unit of = {.first = (uint32_t)((uint64_t)i * p->n_looks / n), .n = 1, .colour = true};
+        const kiln_looks_of_unit of = {
+            .first = (uint32_t)((uint64_t)i * p->n_looks / n), .n = 1, .colour = true};
         KILN_GO(plan_curve(r, p, of.first, &shared, &units[i], err));
         cpu_s += (1 + KILN_PRUNE_CURVE_POINTS) * kiln_pruning_looks_s(p, &of);
     }

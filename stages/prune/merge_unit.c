@@ -1,5 +1,6 @@
-/* merge_unit -- --merge: the planning unit that finds near-duplicates in the whole layer, and what the survivors of a
- * block become. The members of a group may lie in any block; they are read one by one through the plane cache. */
+/* merge_unit -- --merge: the planning unit that finds near-duplicates in the whole layer, and what
+ * the survivors of a block become. The members of a group may lie in any block; they are read one
+ * by one through the plane cache. */
 #include "base/carve.h"
 #include "kernels/prune/merge.h"
 #include "stages/prune/prune_units.h"
@@ -7,7 +8,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-/* ---- which rows --------------------------------------------------------------------------------------------------- */
+/* ---- which rows ------------------------------------------------------------------------------ */
 /* The planes of the whole layer that decide, block after block within each component. */
 typedef struct {
     float *means, *log_scales, *quats, *sh0;
@@ -45,15 +46,18 @@ static bool in_rows(const kiln_prune_request *q, uint32_t row)
     return lo < q->head->n_rows && q->rows[lo] == row;
 }
 
-static kiln_status gather_block(kiln_worker *w, kiln_prune_input *in, const kiln_prune_request *q, uint32_t block, uint64_t first,
-                                whole *a, kiln_error *err)
+static kiln_status gather_block(kiln_worker *w, kiln_prune_input *in, const kiln_prune_request *q,
+                                uint32_t block, uint64_t first, whole *a, kiln_error *err)
 {
     const uint64_t n = in->layer->chunks[block].count, all = in->layer->count;
     const struct {
         const char *name;
         float *to;
         uint64_t components;
-    } planes[] = {{"means", a->means, 3}, {"log_scales", a->log_scales, 3}, {"quats", a->quats, 4}, {"sh0", a->sh0, 3}};
+    } planes[] = {{"means", a->means, 3},
+                  {"log_scales", a->log_scales, 3},
+                  {"quats", a->quats, 4},
+                  {"sh0", a->sh0, 3}};
     const void *data;
     for (size_t p = 0; p < sizeof planes / sizeof *planes; p++) {
         KILN_TRY(kiln_prune_plane(w, in, block, planes[p].name, &data, err));
@@ -64,7 +68,8 @@ static kiln_status gather_block(kiln_worker *w, kiln_prune_input *in, const kiln
     for (uint64_t i = 0; i < n; i++) {
         a->block[first + i] = block;
         a->row[first + i] = (uint32_t)i;
-        a->skip[first + i] = in_rows(q, ((const uint32_t *)data)[i]) || kiln_prune_is_stray(in, q, block, i);
+        a->skip[first + i] =
+            in_rows(q, ((const uint32_t *)data)[i]) || kiln_prune_is_stray(in, q, block, i);
     }
     return KILN_OK;
 }
@@ -72,7 +77,8 @@ static kiln_status gather_block(kiln_worker *w, kiln_prune_input *in, const kiln
 static int by_survivor(const void *a, const void *b)
 {
     const kiln_merged_row *p = a, *q = b;
-    const uint32_t x[4] = {p->into_block, p->into_row, p->block, p->row}, y[4] = {q->into_block, q->into_row, q->block, q->row};
+    const uint32_t x[4] = {p->into_block, p->into_row, p->block, p->row},
+                   y[4] = {q->into_block, q->into_row, q->block, q->row};
     for (int i = 0; i < 4; i++)
         if (x[i] != y[i]) return x[i] < y[i] ? -1 : 1;
     return 0;
@@ -87,8 +93,10 @@ static kiln_status put_merges(kiln_worker *w, const whole *a, uint64_t n, kiln_e
     for (uint64_t i = 0; i < n; i++) {
         const uint32_t into = a->into[i];
         if (into == i) continue;
-        rows[k++] =
-            (kiln_merged_row){.into_block = a->block[into], .into_row = a->row[into], .block = a->block[i], .row = a->row[i]};
+        rows[k++] = (kiln_merged_row){.into_block = a->block[into],
+                                      .into_row = a->row[into],
+                                      .block = a->block[i],
+                                      .row = a->row[i]};
     }
     qsort(rows, count, sizeof *rows, by_survivor);
     kiln_status st = kiln_worker_put(w, "merges", rows, count * sizeof *rows, 4, err);
@@ -100,8 +108,10 @@ static kiln_status put_merges(kiln_worker *w, const whole *a, uint64_t n, kiln_e
 uint64_t kiln_prune_merges_ram(const kiln_prune_size *s)
 {
     whole a;
-    const uint64_t list = s->rows * sizeof(kiln_merged_row), plane = 4 * s->blocks.rows * sizeof(float);
-    return lay_out_whole(&a, s->rows, NULL) + list + kiln_outputs_ram(list) + s->blocks.planes + kiln_read_ram(plane);
+    const uint64_t list = s->rows * sizeof(kiln_merged_row),
+                   plane = 4 * s->blocks.rows * sizeof(float);
+    return lay_out_whole(&a, s->rows, NULL) + list + kiln_outputs_ram(list) + s->blocks.planes +
+           kiln_read_ram(plane);
 }
 
 kiln_status kiln_prune_merges_unit(kiln_worker *w, const kiln_prune_request *q, kiln_error *err)
@@ -136,7 +146,7 @@ done:
     return st;
 }
 
-/* ---- what the survivors become ------------------------------------------------------------------------------------ */
+/* ---- what the survivors become --------------------------------------------------------------- */
 /* Rows that become one: where the survivor is, and the others, merges[0] to merges[n - 1]. */
 typedef struct {
     const kiln_merged_row *merges;
@@ -152,22 +162,27 @@ static bool next_group(const kiln_prune_request *q, uint32_t block, merge_group 
     uint64_t first = g->end;
     while (first < n && m[first].into_block != block) first++;
     g->merges = m + first;
-    for (g->end = first; g->end < n && m[g->end].into_block == block && m[g->end].into_row == m[first].into_row;) g->end++;
+    for (g->end = first;
+         g->end < n && m[g->end].into_block == block && m[g->end].into_row == m[first].into_row;)
+        g->end++;
     g->n = g->end - first;
     return first < n;
 }
 
-static kiln_status read_gaussian(kiln_worker *w, kiln_prune_input *in, uint32_t block, uint32_t row, kiln_merge_gaussian *g,
-                                 kiln_error *err)
+static kiln_status read_gaussian(kiln_worker *w, kiln_prune_input *in, uint32_t block, uint32_t row,
+                                 kiln_merge_gaussian *g, kiln_error *err)
 {
     const struct {
         const char *name;
         float *to;
         uint64_t components;
-    } planes[] = {
-        {"means", g->mean, 3}, {"log_scales", g->log_scale, 3}, {"quats", g->quat, 4}, {"opacity_logits", &g->opacity_logit, 1}};
+    } planes[] = {{"means", g->mean, 3},
+                  {"log_scales", g->log_scale, 3},
+                  {"quats", g->quat, 4},
+                  {"opacity_logits", &g->opacity_logit, 1}};
     if (block >= in->layer->n_chunks || row >= in->layer->chunks[block].count)
-        return kiln_fail(err, KILN_E_BUG, "row %u of block %u is to be merged, but does not exist", row, block);
+        return kiln_fail(err, KILN_E_BUG, "row %u of block %u is to be merged, but does not exist",
+                         row, block);
     for (size_t p = 0; p < sizeof planes / sizeof *planes; p++) {
         const void *data;
         KILN_TRY(kiln_prune_plane(w, in, block, planes[p].name, &data, err));
@@ -177,9 +192,10 @@ static kiln_status read_gaussian(kiln_worker *w, kiln_prune_input *in, uint32_t 
     return KILN_OK;
 }
 
-/* The survivor first, then the others; weights as for colours. Both arrays are the caller's to free. */
-static kiln_status read_group(kiln_worker *w, kiln_prune_input *in, const merge_group *group, double **weights,
-                              kiln_merge_gaussian *out, kiln_error *err)
+/* The survivor first, then the others; weights as for colours. Both arrays are the caller's to
+ * free. */
+static kiln_status read_group(kiln_worker *w, kiln_prune_input *in, const merge_group *group,
+                              double **weights, kiln_merge_gaussian *out, kiln_error *err)
 {
     kiln_merge_gaussian *g = NULL;
     kiln_status st;
@@ -187,16 +203,19 @@ static kiln_status read_group(kiln_worker *w, kiln_prune_input *in, const merge_
     *weights = NULL;
     KILN_GO(KILN_ALLOC(&g, n, "merged rows", err));
     KILN_GO(KILN_ALLOC(weights, n, "merged rows", err));
-    KILN_GO(read_gaussian(w, in, group->merges[0].into_block, group->merges[0].into_row, &g[0], err));
+    KILN_GO(
+        read_gaussian(w, in, group->merges[0].into_block, group->merges[0].into_row, &g[0], err));
     for (uint32_t k = 1; k < n; k++)
-        KILN_GO(read_gaussian(w, in, group->merges[k - 1].block, group->merges[k - 1].row, &g[k], err));
+        KILN_GO(
+            read_gaussian(w, in, group->merges[k - 1].block, group->merges[k - 1].row, &g[k], err));
     kiln_merge_moments(g, n, *weights, out);
 done:
     free(g);
     return st;
 }
 
-kiln_status kiln_prune_merge_geometry(kiln_worker *w, kiln_prune_input *in, const kiln_prune_request *q, uint32_t block,
+kiln_status kiln_prune_merge_geometry(kiln_worker *w, kiln_prune_input *in,
+                                      const kiln_prune_request *q, uint32_t block,
                                       kiln_pruned_rows *r, kiln_error *err)
 {
     for (merge_group group = {0}; next_group(q, block, &group);) {
@@ -223,17 +242,19 @@ typedef struct {
     const kiln_plane *plane;
 } plane_row;
 
-static kiln_status add_row(kiln_worker *w, kiln_prune_input *in, plane_row from, double weight, double *sum, kiln_error *err)
+static kiln_status add_row(kiln_worker *w, kiln_prune_input *in, plane_row from, double weight,
+                           double *sum, kiln_error *err)
 {
     const void *data;
     KILN_TRY(kiln_prune_plane(w, in, from.block, from.plane->name, &data, err));
     const uint64_t n = in->layer->chunks[from.block].count;
-    for (uint64_t c = 0; c < from.plane->components; c++) sum[c] += weight * (double)((const float *)data)[c * n + from.row];
+    for (uint64_t c = 0; c < from.plane->components; c++)
+        sum[c] += weight * (double)((const float *)data)[c * n + from.row];
     return KILN_OK;
 }
 
-static kiln_status merge_row(kiln_worker *w, kiln_prune_input *in, const merge_group *group, const kiln_plane *plane, double *sum,
-                             kiln_error *err)
+static kiln_status merge_row(kiln_worker *w, kiln_prune_input *in, const merge_group *group,
+                             const kiln_plane *plane, double *sum, kiln_error *err)
 {
     kiln_merge_gaussian g;
     double *weights;
@@ -249,7 +270,8 @@ done:
     return st;
 }
 
-kiln_status kiln_prune_merge_plane(kiln_worker *w, kiln_prune_input *in, const kiln_prune_request *q, uint32_t block,
+kiln_status kiln_prune_merge_plane(kiln_worker *w, kiln_prune_input *in,
+                                   const kiln_prune_request *q, uint32_t block,
                                    const kiln_plane *plane, float *data, kiln_error *err)
 {
     const uint64_t n = in->layer->chunks[block].count;
@@ -258,7 +280,8 @@ kiln_status kiln_prune_merge_plane(kiln_worker *w, kiln_prune_input *in, const k
     KILN_TRY(KILN_ALLOC(&sum, plane->components, "colours", err));
     for (merge_group group = {0}; next_group(q, block, &group);) {
         KILN_GO(merge_row(w, in, &group, plane, sum, err));
-        for (uint64_t c = 0; c < plane->components; c++) data[c * n + group.merges[0].into_row] = (float)sum[c];
+        for (uint64_t c = 0; c < plane->components; c++)
+            data[c * n + group.merges[0].into_row] = (float)sum[c];
     }
 done:
     free(sum);

@@ -1,7 +1,8 @@
 /* pair_counter -- see the header. */
 #include "stages/prune/pair_counter.h"
 
-kiln_status kiln_pair_counter_project(const kiln_pair_counter *c, const kiln_geometry *g, uint64_t *visible, kiln_error *err)
+kiln_status kiln_pair_counter_project(const kiln_pair_counter *c, const kiln_geometry *g,
+                                      uint64_t *visible, kiln_error *err)
 {
     kiln_project_args a = {.n = g->n,
                            KILN_PROJECT_PLANES(g),
@@ -14,12 +15,16 @@ kiln_status kiln_pair_counter_project(const kiln_pair_counter *c, const kiln_geo
     return g->n ? KILN_WORK(c->w, project, &a, err) : KILN_OK;
 }
 
-kiln_status kiln_pair_counter_count(const kiln_pair_counter *c, uint64_t n, const kiln_splat2d *splats, uint64_t *pairs,
-                                    kiln_error *err)
+kiln_status kiln_pair_counter_count(const kiln_pair_counter *c, uint64_t n,
+                                    const kiln_splat2d *splats, uint64_t *pairs, kiln_error *err)
 {
     const uint32_t tiles_y = kiln_view_tiles_y(&c->request->view);
-    kiln_tile_pairs_count_args a = {
-        .n = n, .splats = splats, .view = &c->request->view, .row0 = 0, .row1 = tiles_y, .row_pairs = c->row_pairs};
+    kiln_tile_pairs_count_args a = {.n = n,
+                                    .splats = splats,
+                                    .view = &c->request->view,
+                                    .row0 = 0,
+                                    .row1 = tiles_y,
+                                    .row_pairs = c->row_pairs};
     *pairs = 0;
     if (n == 0) return KILN_OK;
     KILN_TRY(KILN_WORK(c->w, tile_pairs_count, &a, err));
@@ -27,13 +32,16 @@ kiln_status kiln_pair_counter_count(const kiln_pair_counter *c, uint64_t n, cons
     return KILN_OK;
 }
 
-kiln_status kiln_prune_geometry(kiln_worker *w, kiln_prune_input *in, uint32_t block, kiln_geometry *out, kiln_error *err)
+kiln_status kiln_prune_geometry(kiln_worker *w, kiln_prune_input *in, uint32_t block,
+                                kiln_geometry *out, kiln_error *err)
 {
     const struct {
         const char *name;
         const float **to;
-    } planes[] = {
-        {"means", &out->means}, {"log_scales", &out->log_scales}, {"quats", &out->quats}, {"opacity_logits", &out->opacity_logits}};
+    } planes[] = {{"means", &out->means},
+                  {"log_scales", &out->log_scales},
+                  {"quats", &out->quats},
+                  {"opacity_logits", &out->opacity_logits}};
     for (size_t i = 0; i < sizeof planes / sizeof *planes; i++) {
         const void *data;
         KILN_TRY(kiln_prune_plane(w, in, block, planes[i].name, &data, err));
@@ -43,7 +51,8 @@ kiln_status kiln_prune_geometry(kiln_worker *w, kiln_prune_input *in, uint32_t b
     return KILN_OK;
 }
 
-static const float *gather_plane(const kiln_geometry *g, const uint8_t *which, const float *from, uint64_t components, float **at)
+static const float *gather_plane(const kiln_geometry *g, const uint8_t *which, const float *from,
+                                 uint64_t components, float **at)
 {
     const float *first = *at;
     for (uint64_t c = 0; c < components; c++)
@@ -52,7 +61,8 @@ static const float *gather_plane(const kiln_geometry *g, const uint8_t *which, c
     return first;
 }
 
-void kiln_geometry_gather(const kiln_geometry *from, const uint8_t *which, float *to, kiln_geometry *out)
+void kiln_geometry_gather(const kiln_geometry *from, const uint8_t *which, float *to,
+                          kiln_geometry *out)
 {
     out->n = 0;
     for (uint64_t i = 0; i < from->n; i++) out->n += which[i] != 0;

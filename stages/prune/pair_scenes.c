@@ -1,16 +1,19 @@
-/* pair_scenes -- counts pairs of many blocks at once, as scenes of kernels/draw, which keeps planes on a GPU from camera to camera.
+/* pair_scenes -- counts pairs of many blocks at once, as scenes of kernels/draw, which keeps planes
+ * on a GPU from camera to camera.
  *
- * One scene has every block three times: as its source has it and, where the rules change it, as they leave it, and the rows that
- * they touch as the source has them. A pass hides the chunks that it does not count:
+ * One scene has every block three times: as its source has it and, where the rules change it, as
+ * they leave it, and the rows that they touch as the source has them. A pass hides the chunks that
+ * it does not count:
  *
  *   SAME     blocks that the rules leave alone; they count before and after
  *   BEFORE   the source of blocks that the rules change
  *   AFTER    what the rules leave of them
  *   TOUCHED  the rows of these blocks that the rules drop or change and that could show
  *
- * The scene is the same in all passes and for all cameras, so planes that are on the device stay there. If the rules change a
- * block, chunks are projected one by one, because a pass hides some that the camera sees. Rules are applied on the CPU whenever the
- * device lacks what they leave: while it is being filled, its runner is in use. */
+ * The scene is the same in all passes and for all cameras, so planes that are on the device stay
+ * there. If the rules change a block, chunks are projected one by one, because a pass hides some
+ * that the camera sees. Rules are applied on the CPU whenever the device lacks what they leave:
+ * while it is being filled, its runner is in use. */
 #include "base/memory.h"
 #include "stages/prune/pair_counter.h"
 
@@ -22,7 +25,8 @@ typedef struct {
     kiln_prune_input *in;
     const kiln_prune_request *q;
     kiln_prune_pass pass;
-    float *made;           /* planes of the block that was asked for last, of the versions that are no source */
+    /* planes of the block that was asked for last, of the versions that are no source */
+    float *made;
     uint32_t *source_rows; /* zeros: nothing is drawn, so no order is needed */
 } looking;
 
@@ -31,8 +35,10 @@ typedef enum { SOURCE, AFTER, TOUCHED, VERSIONS } version;
 
 static kiln_prune_pass pass_of(const looking *x, uint32_t block, version v)
 {
-    static const kiln_prune_pass passes[VERSIONS] = {KILN_PRUNE_BEFORE, KILN_PRUNE_AFTER, KILN_PRUNE_TOUCHED};
-    if (x->q->kept[block] == KILN_PRUNE_UNTOUCHED) return v == SOURCE ? KILN_PRUNE_SAME : KILN_PRUNE_NO_PASS;
+    static const kiln_prune_pass passes[VERSIONS] = {KILN_PRUNE_BEFORE, KILN_PRUNE_AFTER,
+                                                     KILN_PRUNE_TOUCHED};
+    if (x->q->kept[block] == KILN_PRUNE_UNTOUCHED)
+        return v == SOURCE ? KILN_PRUNE_SAME : KILN_PRUNE_NO_PASS;
     return x->q->kept[block] == KILN_PRUNE_UNKNOWN ? KILN_PRUNE_NO_PASS : passes[v];
 }
 
@@ -52,19 +58,23 @@ static uint64_t rows_of_version(const looking *x, uint32_t block, version v)
 static bool rules_change_a_block(const looking *x)
 {
     for (uint32_t i = 0; i < x->in->layer->n_chunks; i++)
-        if (x->q->kept[i] != KILN_PRUNE_UNTOUCHED && x->q->kept[i] != KILN_PRUNE_UNKNOWN) return true;
+        if (x->q->kept[i] != KILN_PRUNE_UNTOUCHED && x->q->kept[i] != KILN_PRUNE_UNKNOWN)
+            return true;
     return false;
 }
 
-static kiln_status give_header(void *context, uint32_t index, kiln_draw_chunk_header *out, kiln_error *err)
+static kiln_status give_header(void *context, uint32_t index, kiln_draw_chunk_header *out,
+                               kiln_error *err)
 {
     const looking *x = context;
     const uint32_t n = x->in->layer->n_chunks, block = index % n;
     const version v = index / n;
     (void)err;
-    *out = (kiln_draw_chunk_header){.n = rows_of_version(x, block, v), .hidden = is_hidden(x, block, v)};
+    *out = (kiln_draw_chunk_header){.n = rows_of_version(x, block, v),
+                                    .hidden = is_hidden(x, block, v)};
     kiln_hash key = x->in->keys[block];
-    for (int i = 0; i < (int)v; i++) key = kiln_hash_of(&key, sizeof key); /* the rules are the same as long as the worker lives */
+    /* the rules are the same as long as the worker lives */
+    for (int i = 0; i < (int)v; i++) key = kiln_hash_of(&key, sizeof key);
     memcpy(out->key, key.bytes, sizeof out->key);
     return KILN_OK;
 }
@@ -82,7 +92,8 @@ static void give_geometry(const looking *x, const kiln_geometry *g, kiln_draw_ch
 
 static kiln_status give_source(looking *x, uint32_t block, kiln_draw_chunk *out, kiln_error *err)
 {
-    const kiln_ahead_view view = {.cache = x->in->planes, .layer = x->in->layer, .in_view = is_in_view, .context = x};
+    const kiln_ahead_view view = {
+        .cache = x->in->planes, .layer = x->in->layer, .in_view = is_in_view, .context = x};
     kiln_geometry g;
     KILN_TRY(kiln_ahead_read(&x->in->ahead, &view, block, err));
     KILN_TRY(kiln_prune_geometry(x->w, x->in, block, &g, err));
@@ -91,12 +102,15 @@ static kiln_status give_source(looking *x, uint32_t block, kiln_draw_chunk *out,
 }
 
 /* The rules are applied again, here; what a block's unit has stored may be a stranger's. */
-static kiln_status check_version_rows(const looking *x, uint32_t block, version v, uint64_t n, kiln_error *err)
+static kiln_status check_version_rows(const looking *x, uint32_t block, version v, uint64_t n,
+                                      kiln_error *err)
 {
     if (n == rows_of_version(x, block, v)) return KILN_OK;
-    return kiln_fail(err, KILN_E_IO, "block '%s' %s %llu rows, but its stored result claims %llu; run kiln-prune with --force",
-                     x->in->layer->chunks[block].name, v == AFTER ? "keeps" : "changes", (unsigned long long)n,
-                     (unsigned long long)rows_of_version(x, block, v));
+    return kiln_fail(
+        err, KILN_E_IO,
+        "block '%s' %s %llu rows, but its stored result claims %llu; run kiln-prune with --force",
+        x->in->layer->chunks[block].name, v == AFTER ? "keeps" : "changes", (unsigned long long)n,
+        (unsigned long long)rows_of_version(x, block, v));
 }
 
 static kiln_status give_pruned(looking *x, uint32_t block, kiln_draw_chunk *out, kiln_error *err)
@@ -122,7 +136,8 @@ static kiln_status give_touched(looking *x, uint32_t block, kiln_draw_chunk *out
     KILN_TRY(kiln_pruned_rows_make(x->w, x->in, x->q, block, &r, err));
     kiln_status st = KILN_OK;
     KILN_GO(kiln_prune_geometry(x->w, x->in, block, &source, err));
-    for (uint64_t i = 0; i < r.n; i++) n += r.mark[i] = kiln_pruned_rows_is_touched(&r, source.log_scales, i);
+    for (uint64_t i = 0; i < r.n; i++)
+        n += r.mark[i] = kiln_pruned_rows_is_touched(&r, source.log_scales, i);
     KILN_GO(check_version_rows(x, block, TOUCHED, n, err));
     kiln_geometry_gather(&source, r.mark, x->made, &touched);
     give_geometry(x, &touched, out);
@@ -131,7 +146,8 @@ done:
     return st;
 }
 
-static kiln_status give_version_chunk(void *context, uint32_t index, kiln_draw_chunk *out, kiln_error *err)
+static kiln_status give_version_chunk(void *context, uint32_t index, kiln_draw_chunk *out,
+                                      kiln_error *err)
 {
     looking *x = context;
     const uint32_t n = x->in->layer->n_chunks, block = index % n;
@@ -142,8 +158,9 @@ static kiln_status give_version_chunk(void *context, uint32_t index, kiln_draw_c
     return v == AFTER ? give_pruned(x, block, out, err) : give_touched(x, block, out, err);
 }
 
-kiln_status kiln_prune_count_pass(kiln_worker *w, kiln_prune_input *in, const kiln_prune_request *q, kiln_prune_pass pass,
-                                  uint64_t *visible, uint64_t *pairs, kiln_error *err)
+kiln_status kiln_prune_count_pass(kiln_worker *w, kiln_prune_input *in, const kiln_prune_request *q,
+                                  kiln_prune_pass pass, uint64_t *visible, uint64_t *pairs,
+                                  kiln_error *err)
 {
     looking x = {.w = w, .in = in, .q = q, .pass = pass};
     kiln_draw_tally t = {0};

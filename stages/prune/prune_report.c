@@ -23,18 +23,21 @@ static const struct {
 };
 
 static const double shares[] = {0, 0.001, 0.01, 0.5, 0.99, 0.999, 1};
-static const char *const share_words[] = {"least", "0.1 %", "1 %", "median", "99 %", "99.9 %", "largest"};
+static const char *const share_words[] = {"least", "0.1 %",  "1 %",    "median",
+                                          "99 %",  "99.9 %", "largest"};
 enum { N_SHARES = sizeof shares / sizeof *shares };
 
-/* ---- record --------------------------------------------------------------------------------------------------------- */
-/* Of a rule whose limit is auto: what that stands for, whether it acts, and what it does or would do. */
+/* ---- record ---------------------------------------------------------------------------------- */
+/* Of a rule whose limit is auto: what that stands for, whether it acts, and what it does or would
+ * do. */
 static void add_auto(const kiln_prune_report *r, int rule, json_t *row)
 {
     const double limit = kiln_prune_auto_limit(r->given, (kiln_prune_rule)rule);
     if (isnan(limit)) return;
     (void)json_object_set_new(row, "auto",
-                              json_pack("{s:o, s:b, s:I, s:I}", "limit", kiln_json_real(limit), "acts", r->judgement->act,
-                                        "would_drop", (json_int_t)r->judgement->counts[rule][0], "would_clamp",
+                              json_pack("{s:o, s:b, s:I, s:I}", "limit", kiln_json_real(limit),
+                                        "acts", r->judgement->act, "would_drop",
+                                        (json_int_t)r->judgement->counts[rule][0], "would_clamp",
                                         (json_int_t)r->judgement->counts[rule][1]));
 }
 
@@ -44,17 +47,19 @@ static json_t *rules_json(const kiln_prune_report *r)
     for (int i = 0; i < KILN_PRUNE_RULES; i++) {
         bool drops;
         const double limit = kiln_prune_rule_limit(r->options, (kiln_prune_rule)i, &drops);
-        json_t *row = json_pack("{s:I, s:I, s:s}", "dropped", (json_int_t)r->tally->counts[i][0], "clamped",
-                                (json_int_t)r->tally->counts[i][1], "policy", drops ? "drop" : "clamp");
+        json_t *row =
+            json_pack("{s:I, s:I, s:s}", "dropped", (json_int_t)r->tally->counts[i][0], "clamped",
+                      (json_int_t)r->tally->counts[i][1], "policy", drops ? "drop" : "clamp");
         if (row && !isnan(limit)) (void)json_object_set_new(row, "limit", kiln_json_real(limit));
         if (row) add_auto(r, i, row);
         /* a NULL anywhere shows as a missing key: checked below */
         (void)json_object_set_new(out, kiln_prune_rule_infos[i].option, row);
     }
     for (int k = 0; k < KILN_FILTER_KINDS && r->filtered; k++)
-        (void)json_object_set_new(
-            out, filter_words[k].name,
-            json_pack("{s:I, s:i, s:s}", "dropped", (json_int_t)r->filtered[k], "clamped", 0, "policy", "drop"));
+        (void)json_object_set_new(out, filter_words[k].name,
+                                  json_pack("{s:I, s:i, s:s}", "dropped",
+                                            (json_int_t)r->filtered[k], "clamped", 0, "policy",
+                                            "drop"));
     return out;
 }
 
@@ -65,7 +70,8 @@ static json_t *bins_json(const uint64_t *bins, int n)
     return out;
 }
 
-/* The longest axis that a share of the rows does not exceed: of all rows exactly, else the middle of a bin of 5 %. */
+/* The longest axis that a share of the rows does not exceed: of all rows exactly, else the middle
+ * of a bin of 5 %. */
 static double scale_at(const uint64_t scales[KILN_TALLY_SCALES], double largest, double share)
 {
     return share >= 1 ? largest : kiln_tally_scale_at(scales, share);
@@ -82,14 +88,17 @@ static json_t *scales_json(const uint64_t scales[KILN_TALLY_SCALES], double larg
     (void)json_object_set_new(out, "log_hi", kiln_json_real((double)KILN_TALLY_HI));
     (void)json_object_set_new(out, "histogram", bins_json(bins, N));
     for (int i = 0; i < N_SHARES; i++)
-        (void)json_object_set_new(out, share_words[i], kiln_json_real(scale_at(scales, largest, shares[i])));
+        (void)json_object_set_new(out, share_words[i],
+                                  kiln_json_real(scale_at(scales, largest, shares[i])));
     return out;
 }
 
 /* Before and after; null: not counted. */
 static json_t *pair_json(const kiln_prune_view *v, const uint64_t n[2], uint64_t factor)
 {
-    return v->missing ? json_null() : json_pack("[I,I]", (json_int_t)(factor * n[0]), (json_int_t)(factor * n[1]));
+    return v->missing
+               ? json_null()
+               : json_pack("[I,I]", (json_int_t)(factor * n[0]), (json_int_t)(factor * n[1]));
 }
 
 static json_t *views_json(const kiln_prune_report *r)
@@ -98,13 +107,15 @@ static json_t *views_json(const kiln_prune_report *r)
     for (uint32_t i = 0; i < r->n_views; i++) {
         const kiln_prune_view *v = &r->views[i];
         const kiln_prune_pairs *c = &v->count;
-        json_t *touched = v->missing
-                              ? json_null()
-                              : json_pack("{s:I, s:I}", "pairs", (json_int_t)c->touched[0], "visible", (json_int_t)c->touched[1]);
-        (void)json_array_append_new(out, json_pack("{s:s, s:i, s:i, s:o, s:o, s:o, s:o}", "camera", v->camera, "width",
-                                                   (int)v->width, "height", (int)v->height, "visible", pair_json(v, c->visible, 1),
-                                                   "pairs", pair_json(v, c->pairs, 1), "list_bytes",
-                                                   pair_json(v, c->pairs, KILN_PRUNE_LIST_BYTES), "touched", touched));
+        json_t *touched = v->missing ? json_null()
+                                     : json_pack("{s:I, s:I}", "pairs", (json_int_t)c->touched[0],
+                                                 "visible", (json_int_t)c->touched[1]);
+        (void)json_array_append_new(
+            out,
+            json_pack("{s:s, s:i, s:i, s:o, s:o, s:o, s:o}", "camera", v->camera, "width",
+                      (int)v->width, "height", (int)v->height, "visible",
+                      pair_json(v, c->visible, 1), "pairs", pair_json(v, c->pairs, 1), "list_bytes",
+                      pair_json(v, c->pairs, KILN_PRUNE_LIST_BYTES), "touched", touched));
     }
     return out;
 }
@@ -115,8 +126,8 @@ static const char *const curve_words[KILN_PRUNE_CURVE_POINTS] = {"kept", "1/2", 
 /* What the rules leave that do not ask cameras. */
 static uint64_t left_by_other_rules(const kiln_tally *t)
 {
-    return t->kept + t->counts[KILN_PRUNE_min_contribution][0] + t->counts[KILN_PRUNE_min_visibility][0] +
-           t->counts[KILN_PRUNE_keep][0];
+    return t->kept + t->counts[KILN_PRUNE_min_contribution][0] +
+           t->counts[KILN_PRUNE_min_visibility][0] + t->counts[KILN_PRUNE_keep][0];
 }
 
 static uint64_t curve_rows(const kiln_prune_report *r, unsigned point)
@@ -140,8 +151,9 @@ static json_t *curve_json(const kiln_prune_report *r)
 {
     json_t *points = json_array();
     for (unsigned k = 0; k < KILN_PRUNE_CURVE_POINTS; k++)
-        (void)json_array_append_new(points, json_pack("{s:s, s:I, s:o}", "rows_of", curve_words[k], "rows",
-                                                      (json_int_t)curve_rows(r, k), "psnr", kiln_json_real(curve_db(r->curve, k))));
+        (void)json_array_append_new(points, json_pack("{s:s, s:I, s:o}", "rows_of", curve_words[k],
+                                                      "rows", (json_int_t)curve_rows(r, k), "psnr",
+                                                      kiln_json_real(curve_db(r->curve, k))));
     return points;
 }
 
@@ -176,8 +188,9 @@ static pairs_share share_of(const kiln_prune_report *r, bool would)
 /* camera: null where no view shows such a row. */
 static json_t *share_json(uint64_t rows, const pairs_share *s)
 {
-    return json_pack("{s:I, s:I, s:o, s:o, s:s?}", "rows", (json_int_t)rows, "visible_at_most", (json_int_t)s->visible,
-                     "pairs_share", kiln_json_real(s->share), "pairs_share_at_most", kiln_json_real(s->most), "camera", s->camera);
+    return json_pack("{s:I, s:I, s:o, s:o, s:s?}", "rows", (json_int_t)rows, "visible_at_most",
+                     (json_int_t)s->visible, "pairs_share", kiln_json_real(s->share),
+                     "pairs_share_at_most", kiln_json_real(s->most), "camera", s->camera);
 }
 
 /* What rules touch of what cameras see; what those would that are auto and rest. */
@@ -193,30 +206,37 @@ static json_t *touched_json(const kiln_prune_report *r)
 kiln_status kiln_prune_report_json(const kiln_prune_report *r, json_t *out, kiln_error *err)
 {
     const kiln_tally *t = r->tally;
-    json_t *all = json_pack("{s:I, s:I, s:o, s:o, s:o, s:o, s:{s:o, s:o}, s:{s:o, s:o}, s:o}", "rows", (json_int_t)t->rows, "kept",
-                            (json_int_t)t->kept, "extent", kiln_json_real((double)kiln_prune_extent(r->stats)), "median_spacing",
-                            kiln_json_real(sqrt((double)r->stats->median_spacing2)), "median_scale",
-                            kiln_json_real(exp((double)r->stats->median_log_scale)), "rules", rules_json(r), "scales", "before",
-                            scales_json(t->scales[0], r->largest[0]), "after", scales_json(t->scales[1], r->largest[1]),
-                            "opacities", "before", bins_json(t->opacities[0], KILN_TALLY_OPACITIES), "after",
-                            bins_json(t->opacities[1], KILN_TALLY_OPACITIES), "cameras", views_json(r));
+    json_t *all =
+        json_pack("{s:I, s:I, s:o, s:o, s:o, s:o, s:{s:o, s:o}, s:{s:o, s:o}, s:o}", "rows",
+                  (json_int_t)t->rows, "kept", (json_int_t)t->kept, "extent",
+                  kiln_json_real((double)kiln_prune_extent(r->stats)), "median_spacing",
+                  kiln_json_real(sqrt((double)r->stats->median_spacing2)), "median_scale",
+                  kiln_json_real(exp((double)r->stats->median_log_scale)), "rules", rules_json(r),
+                  "scales", "before", scales_json(t->scales[0], r->largest[0]), "after",
+                  scales_json(t->scales[1], r->largest[1]), "opacities", "before",
+                  bins_json(t->opacities[0], KILN_TALLY_OPACITIES), "after",
+                  bins_json(t->opacities[1], KILN_TALLY_OPACITIES), "cameras", views_json(r));
     int failed = !all || json_object_update(out, all) != 0;
     json_decref(all);
     if (!failed) failed = json_object_set_new(out, "touched", touched_json(r));
     if (r->looks > 0 && !failed)
-        failed = json_object_set_new(out, "asked", json_pack("{s:i, s:i}", "cameras", (int)r->looks, "masks", (int)r->masks));
+        failed = json_object_set_new(
+            out, "asked",
+            json_pack("{s:i, s:i}", "cameras", (int)r->looks, "masks", (int)r->masks));
     if (r->curve && !failed) failed = json_object_set_new(out, "curve", curve_json(r));
     if (r->other && !failed)
-        failed = json_object_set_new(
-            out, "against",
-            json_pack("{s:s, s:o}", "manifest", r->against, "scales", scales_json(r->other->scales[0], r->largest[2])));
+        failed = json_object_set_new(out, "against",
+                                     json_pack("{s:s, s:o}", "manifest", r->against, "scales",
+                                               scales_json(r->other->scales[0], r->largest[2])));
     return failed ? kiln_fail(err, KILN_E_NOMEM, "cannot write the report of prune") : KILN_OK;
 }
 
-/* ---- terminal ------------------------------------------------------------------------------------------------------- */
-static void print_rule(bool *headed, const char *name, const char *limit, const uint64_t count[2], const char *text)
+/* ---- terminal -------------------------------------------------------------------------------- */
+static void print_rule(bool *headed, const char *name, const char *limit, const uint64_t count[2],
+                       const char *text)
 {
-    if (!*headed) kiln_print("%-16s %9s %10s %10s  %s", "rule", "limit", "dropped", "clamped", "looks at");
+    if (!*headed)
+        kiln_print("%-16s %9s %10s %10s  %s", "rule", "limit", "dropped", "clamped", "looks at");
     *headed = true;
     kiln_print("%-16s %9s %10" PRIu64 " %10" PRIu64 "  %s", name, limit, count[0], count[1], text);
 }
@@ -234,10 +254,13 @@ static void print_rules(const kiln_prune_report *r)
         if (count[0] + count[1] == 0 && ((isnan(at) && !rests) || !r->all)) continue;
         if (!isnan(at)) (void)snprintf(limit, sizeof limit, "%.4g", at);
         if (rests) (void)snprintf(limit, sizeof limit, "auto: off");
-        print_rule(&headed, kiln_prune_rule_infos[i].option, limit, count, kiln_prune_rule_infos[i].looks_at);
+        print_rule(&headed, kiln_prune_rule_infos[i].option, limit, count,
+                   kiln_prune_rule_infos[i].looks_at);
     }
     for (int k = 0; k < KILN_FILTER_KINDS && r->filtered; k++)
-        if (r->filtered[k]) print_rule(&headed, filter_words[k].name, "", (uint64_t[2]){r->filtered[k], 0}, filter_words[k].text);
+        if (r->filtered[k])
+            print_rule(&headed, filter_words[k].name, "", (uint64_t[2]){r->filtered[k], 0},
+                       filter_words[k].text);
 }
 
 static void print_bar(uint64_t count, uint64_t most, int width)
@@ -296,12 +319,16 @@ static void print_opacities(const kiln_tally *t)
 }
 
 /* In percent. */
-static double change(const uint64_t pairs[2]) { return pairs[0] ? 100 * ((double)pairs[1] / (double)pairs[0] - 1) : 0.0; }
+static double change(const uint64_t pairs[2])
+{
+    return pairs[0] ? 100 * ((double)pairs[1] / (double)pairs[0] - 1) : 0.0;
+}
 
 static void print_views(const kiln_prune_report *r)
 {
     kiln_print_gap();
-    kiln_print("%-30s %11s %13s %13s %8s", "predicted pairs, profile inria", "size", "before", "after", "change");
+    kiln_print("%-30s %11s %13s %13s %8s", "predicted pairs, profile inria", "size", "before",
+               "after", "change");
     for (uint32_t i = 0; i < r->n_views; i++) {
         const kiln_prune_view *v = &r->views[i];
         char size[32];
@@ -310,8 +337,8 @@ static void print_views(const kiln_prune_report *r)
             kiln_print("%-30s %11s %13s %13s %8s", v->camera, size, "-", "-", "-");
             continue;
         }
-        kiln_print("%-30s %11s %13" PRIu64 " %13" PRIu64 " %7.1f%%", v->camera, size, v->count.pairs[0], v->count.pairs[1],
-                   change(v->count.pairs));
+        kiln_print("%-30s %11s %13" PRIu64 " %13" PRIu64 " %7.1f%%", v->camera, size,
+                   v->count.pairs[0], v->count.pairs[1], change(v->count.pairs));
     }
 }
 
@@ -331,13 +358,14 @@ static void print_views_sum(const kiln_prune_report *r)
     }
     if (n == 0) return;
     if (sum[0] == sum[1]) {
-        kiln_print("predicted pairs in %u view%s: %" PRIu64 ", as before", n, n == 1 ? "" : "s", sum[1]);
+        kiln_print("predicted pairs in %u view%s: %" PRIu64 ", as before", n, n == 1 ? "" : "s",
+                   sum[1]);
         kiln_print("lists of all pairs of a view, as gsplat's: %s",
                    kiln_size_text(KILN_PRUNE_LIST_BYTES * most[1], bytes[1]));
         return;
     }
-    kiln_print("predicted pairs in %u view%s: %" PRIu64 " before, %" PRIu64 " after (%+.2f%%)", n, n == 1 ? "" : "s", sum[0],
-               sum[1], change(sum));
+    kiln_print("predicted pairs in %u view%s: %" PRIu64 " before, %" PRIu64 " after (%+.2f%%)", n,
+               n == 1 ? "" : "s", sum[0], sum[1], change(sum));
     kiln_print("lists of all pairs of a view, as gsplat's: %s before, %s after",
                kiln_size_text(KILN_PRUNE_LIST_BYTES * most[0], bytes[0]),
                kiln_size_text(KILN_PRUNE_LIST_BYTES * most[1], bytes[1]));
@@ -351,34 +379,42 @@ static void print_would(const kiln_prune_report *r)
     for (int i = 0; i < KILN_PRUNE_RULES; i++) {
         if (!(j->rules >> i & 1) || j->counts[i][0] + j->counts[i][1] == 0) continue;
         kiln_print("%s is auto and stays off: %.4g would %s %s", kiln_prune_rule_infos[i].option,
-                   kiln_prune_auto_limit(r->given, (kiln_prune_rule)i), j->counts[i][0] ? "drop" : "clamp",
+                   kiln_prune_auto_limit(r->given, (kiln_prune_rule)i),
+                   j->counts[i][0] ? "drop" : "clamp",
                    KILN_COUNT(j->counts[i][0] + j->counts[i][1], "Gaussian"));
     }
     if (s.camera)
-        kiln_print("the Gaussians that it would touch hold at most %.2g %% of a view's predicted pairs, less than half",
+        kiln_print("the Gaussians that it would touch hold at most %.2g %% of a view's predicted "
+                   "pairs, less than half",
                    100 * s.most);
     else
-        kiln_print("the Gaussians that it would touch hold less than half of every camera's predicted pairs");
-    if (r->synthetic) kiln_print("the scene has no cameras, so %u on an orbit were used", r->synthetic);
+        kiln_print("the Gaussians that it would touch hold less than half of every camera's "
+                   "predicted pairs");
+    if (r->synthetic)
+        kiln_print("the scene has no cameras, so %u on an orbit were used", r->synthetic);
 }
 
 static void print_touched(const kiln_prune_report *r)
 {
     const pairs_share s = share_of(r, false);
     if (s.pairs == 0) return;
-    kiln_print("dropped or changed: %s; up to %" PRIu64 " in one view,", KILN_COUNT(r->tally->touched, "Gaussian"), s.visible);
-    kiln_print("with %.3g %% of the predicted pairs (%.3g %% in '%s')", 100 * s.share, 100 * s.most, s.camera);
+    kiln_print("dropped or changed: %s; up to %" PRIu64 " in one view,",
+               KILN_COUNT(r->tally->touched, "Gaussian"), s.visible);
+    kiln_print("with %.3g %% of the predicted pairs (%.3g %% in '%s')", 100 * s.share, 100 * s.most,
+               s.camera);
 }
 
 static void print_against(const kiln_prune_report *r)
 {
     if (!r->other) return;
     kiln_print_gap();
-    kiln_print("the other bake, '%s', holds %s", r->against, KILN_COUNT(r->other->rows, "Gaussian"));
+    kiln_print("the other bake, '%s', holds %s", r->against,
+               KILN_COUNT(r->other->rows, "Gaussian"));
     kiln_print("longest axis, in steps of 5 %%; the largest exactly");
     kiln_print("%-14s %14s %14s %14s", "share of rows", "before", "after", "the other");
     for (int i = 0; i < N_SHARES; i++)
-        kiln_print("%-14s %14.4g %14.4g %14.4g", share_words[i], scale_at(r->tally->scales[0], r->largest[0], shares[i]),
+        kiln_print("%-14s %14.4g %14.4g %14.4g", share_words[i],
+                   scale_at(r->tally->scales[0], r->largest[0], shares[i]),
                    scale_at(r->tally->scales[1], r->largest[1], shares[i]),
                    scale_at(r->other->scales[0], r->largest[2], shares[i]));
 }
@@ -387,7 +423,8 @@ static void print_curve(const kiln_prune_report *r)
 {
     if (!r->curve) return;
     kiln_print_gap();
-    kiln_print("fewer Gaussians, those with the highest scores: PSNR of the training cameras' pictures");
+    kiln_print(
+        "fewer Gaussians, those with the highest scores: PSNR of the training cameras' pictures");
     kiln_print("against the pictures of all that the other rules leave (no photos are read)");
     for (unsigned k = 0; k < KILN_PRUNE_CURVE_POINTS; k++) {
         const uint64_t rows = curve_rows(r, k);
@@ -404,7 +441,8 @@ static void print_asked(const kiln_prune_report *r)
 {
     if (r->looks == 0) return;
     kiln_print_part("%s asked", KILN_COUNT(r->looks, "camera was|cameras were"));
-    if (r->masks > 0) kiln_print_part("; masked pixels of %s do not count", KILN_COUNT(r->masks, "photo"));
+    if (r->masks > 0)
+        kiln_print_part("; masked pixels of %s do not count", KILN_COUNT(r->masks, "photo"));
     kiln_print_gap();
 }
 
@@ -416,7 +454,8 @@ static void print_counts(const kiln_prune_report *r)
     if (t->kept == t->rows)
         kiln_print_part("pruning keeps all %s", KILN_COUNT(t->rows, "Gaussian"));
     else
-        kiln_print_part("pruning keeps %" PRIu64 " of %s", t->kept, KILN_COUNT(t->rows, "Gaussian"));
+        kiln_print_part("pruning keeps %" PRIu64 " of %s", t->kept,
+                        KILN_COUNT(t->rows, "Gaussian"));
     if (clamped)
         kiln_print_part(", %" PRIu64 " clamped", clamped);
     else
@@ -426,8 +465,9 @@ static void print_counts(const kiln_prune_report *r)
 
 static void print_tables(const kiln_prune_report *r)
 {
-    kiln_print("extent %.4g, median spacing %.4g, median longest axis %.4g", (double)kiln_prune_extent(r->stats),
-               sqrt((double)r->stats->median_spacing2), exp((double)r->stats->median_log_scale));
+    kiln_print("extent %.4g, median spacing %.4g, median longest axis %.4g",
+               (double)kiln_prune_extent(r->stats), sqrt((double)r->stats->median_spacing2),
+               exp((double)r->stats->median_log_scale));
     print_scales(r->tally);
     print_opacities(r->tally);
     print_against(r);
@@ -444,12 +484,14 @@ void kiln_prune_report_print(const kiln_prune_report *r)
     if (r->all) print_tables(r);
     print_touched(r);
     print_views_sum(r);
-    (void)fflush(stdout); /* so that warnings come after it; the engine looks at stdout's state at the end */
+    /* so that warnings come after it; the engine looks at stdout's state at the end */
+    (void)fflush(stdout);
 }
 
-/* ---- warnings ------------------------------------------------------------------------------------------------------- */
+/* ---- warnings -------------------------------------------------------------------------------- */
 /* Says it now, and keeps it for the end of kiln pipeline. */
-static kiln_status KILN_PRINTF(3, 4) warn_and_keep(json_t *report, kiln_error *err, const char *fmt, ...)
+static kiln_status KILN_PRINTF(3, 4)
+    warn_and_keep(json_t *report, kiln_error *err, const char *fmt, ...)
 {
     char sentence[1024];
     va_list args;
@@ -466,11 +508,12 @@ static kiln_status warn_of_scales(const kiln_prune_report *r, json_t *report, ki
         const double ours = scale_at(r->tally->scales[1], r->largest[1], shares[i]),
                      theirs = scale_at(r->other->scales[0], r->largest[2], shares[i]);
         if (ours <= 0 || theirs <= 0 || (ours <= 4 * theirs && theirs <= 4 * ours)) continue;
-        return warn_and_keep(
-            report, err,
-            "the longest axes differ from those of '%s': %s is %.4g here and %.4g there, %.3g times as much; are both in "
-            "the same unit?",
-            r->against, share_words[i], ours, theirs, ours > theirs ? ours / theirs : theirs / ours);
+        return warn_and_keep(report, err,
+                             "the longest axes differ from those of '%s': %s is %.4g here and %.4g "
+                             "there, %.3g times as much; are both in "
+                             "the same unit?",
+                             r->against, share_words[i], ours, theirs,
+                             ours > theirs ? ours / theirs : theirs / ours);
     }
     return KILN_OK;
 }
@@ -483,27 +526,35 @@ static kiln_status warn_of_auto(const kiln_prune_report *r, json_t *report, kiln
     for (int i = 0; i < KILN_PRUNE_RULES; i++) {
         const size_t used = strlen(options);
         if (!(j->rules >> i & 1) || r->tally->counts[i][0] + r->tally->counts[i][1] == 0) continue;
-        (void)snprintf(options + used, sizeof options - used, " --%s off", kiln_prune_rule_infos[i].option);
+        (void)snprintf(options + used, sizeof options - used, " --%s off",
+                       kiln_prune_rule_infos[i].option);
     }
     if (!j->act || !options[0]) return KILN_OK;
-    return warn_and_keep(report, err, "%s more than half of some camera's predicted pairs%s;%s keeps %s",
-                         KILN_COUNT(j->touched, "Gaussian with a far too long axis is dropped or clamped: it holds|Gaussians with "
-                                                "far too long axes are dropped or clamped: they hold"),
-                         r->synthetic ? " (on an orbit; the scene has no cameras)" : "", options, j->touched == 1 ? "it" : "them");
+    return warn_and_keep(
+        report, err, "%s more than half of some camera's predicted pairs%s;%s keeps %s",
+        KILN_COUNT(
+            j->touched,
+            "Gaussian with a far too long axis is dropped or clamped: it holds|Gaussians with "
+            "far too long axes are dropped or clamped: they hold"),
+        r->synthetic ? " (on an orbit; the scene has no cameras)" : "", options,
+        j->touched == 1 ? "it" : "them");
 }
 
-kiln_status kiln_prune_report_warn(const kiln_prune_report *r, uint64_t n_named, json_t *report, kiln_error *err)
+kiln_status kiln_prune_report_warn(const kiln_prune_report *r, uint64_t n_named, json_t *report,
+                                   kiln_error *err)
 {
     const kiln_tally *t = r->tally;
     if (t->rows && t->kept == 0)
-        KILN_TRY(
-            warn_and_keep(report, err,
-                          "ALL %s dropped, so the scene is empty now; the table shows the rule that did it: switch it off with "
-                          "--RULE off, or --reset",
-                          KILN_COUNT(t->rows, "Gaussian is|Gaussians are")));
+        KILN_TRY(warn_and_keep(report, err,
+                               "ALL %s dropped, so the scene is empty now; the table shows the "
+                               "rule that did it: switch it off with "
+                               "--RULE off, or --reset",
+                               KILN_COUNT(t->rows, "Gaussian is|Gaussians are")));
     if (t->counts[KILN_PRUNE_drop_row][0] < n_named)
-        KILN_TRY(warn_and_keep(report, err, "%" PRIu64 " of %s not in the scene", n_named - t->counts[KILN_PRUNE_drop_row][0],
-                               KILN_COUNT(n_named, "row named with --drop-row is|rows named with --drop-row are")));
+        KILN_TRY(warn_and_keep(
+            report, err, "%" PRIu64 " of %s not in the scene",
+            n_named - t->counts[KILN_PRUNE_drop_row][0],
+            KILN_COUNT(n_named, "row named with --drop-row is|rows named with --drop-row are")));
     KILN_TRY(warn_of_auto(r, report, err));
     return warn_of_scales(r, report, err);
 }

@@ -1,4 +1,5 @@
-/* prune_report -- what kiln-prune says: some lines or all tables on the terminal, the same numbers in the run's record. */
+/* prune_report -- what kiln-prune says: some lines or all tables on the terminal, the same numbers
+ * in the run's record. */
 #ifndef KILN_STAGES_PRUNE_REPORT_H
 #define KILN_STAGES_PRUNE_REPORT_H
 
@@ -20,38 +21,46 @@ typedef struct {
 typedef struct {
     uint32_t rules; /* bit r: the limit of rule r is auto */
     bool act;
-    uint64_t touched;                     /* rows that they would touch */
-    uint64_t counts[KILN_PRUNE_RULES][2]; /* dropped, clamped, of blocks that have such rows: what each rule would do */
-    kiln_prune_weight *weights;           /* [n_cameras]; NULL: no row would be touched */
-    bool *weighed;                        /* [n_cameras] the weight of this camera is known */
+    uint64_t touched; /* rows that they would touch */
+    /* dropped, clamped, of blocks that have such rows: what each rule would do */
+    uint64_t counts[KILN_PRUNE_RULES][2];
+    kiln_prune_weight *weights; /* [n_cameras]; NULL: no row would be touched */
+    bool *weighed;              /* [n_cameras] the weight of this camera is known */
 } kiln_prune_judgement;
 
 typedef struct {
     const kiln_prune_options *given;   /* with limits that are `auto` */
     const kiln_prune_options *options; /* with what was chosen for them */
     const kiln_prune_judgement *judgement;
-    uint32_t synthetic; /* so many cameras on an orbit judged, as the scene has none; 0: the scene's own did */
+    /* so many cameras on an orbit judged, as the scene has none; 0: the scene's own did */
+    uint32_t synthetic;
     const kiln_prune_stats *stats;
     const kiln_tally *tally;
     const uint64_t *filtered; /* [KILN_FILTER_KINDS] dropped by filters; NULL: there are none */
     const kiln_tally *other;  /* of --against; NULL without */
     const char *against;
-    double largest[3]; /* the longest axis of any row: before, after, of the other bake; 0 without rows */
+    /* the longest axis of any row: before, after, of the other bake; 0 without rows */
+    double largest[3];
     const kiln_prune_view *views;
     uint32_t n_views;
-    uint32_t looks, masks;         /* cameras that rules have asked what they see, and how many of their photos have masks */
+    /* cameras that rules have asked what they see, and how many of their photos have masks */
+    uint32_t looks, masks;
     const kiln_prune_curve *curve; /* of a dry run with such rules; NULL: none */
     bool dry_run;
     bool all; /* print all tables, not the summary alone */
 } kiln_prune_report;
 
-/* Bytes of tile lists: what gsplat's isect_tiles takes, 12 a pair, doubled by its sort (nerfstudio-project/gsplat #464, #487). */
+/* Bytes of tile lists: what gsplat's isect_tiles takes, 12 a pair, doubled by its sort
+ * (nerfstudio-project/gsplat #464, #487). */
 enum { KILN_PRUNE_LIST_BYTES = 24 };
 
-kiln_status kiln_prune_report_json(const kiln_prune_report *r, json_t *out, kiln_error *err) KILN_MUST_CHECK;
-void kiln_prune_report_print(const kiln_prune_report *r); /* stdout; the engine checks it at the end */
-/* Warnings to stderr: everything dropped, rows named that do not exist, scales far from those of the other bake. Each is
- * also a meaning of `report` (stages/engine/meaning.h). KILN_E_NOMEM. */
-kiln_status kiln_prune_report_warn(const kiln_prune_report *r, uint64_t n_named, json_t *report, kiln_error *err) KILN_MUST_CHECK;
+kiln_status kiln_prune_report_json(const kiln_prune_report *r, json_t *out,
+                                   kiln_error *err) KILN_MUST_CHECK;
+/* stdout; the engine checks it at the end */
+void kiln_prune_report_print(const kiln_prune_report *r);
+/* Warnings to stderr: everything dropped, rows named that do not exist, scales far from those of
+ * the other bake. Each is also a meaning of `report` (stages/engine/meaning.h). KILN_E_NOMEM. */
+kiln_status kiln_prune_report_warn(const kiln_prune_report *r, uint64_t n_named, json_t *report,
+                                   kiln_error *err) KILN_MUST_CHECK;
 
 #endif

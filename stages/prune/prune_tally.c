@@ -6,14 +6,17 @@
 #include <math.h>
 #include <string.h>
 
-void kiln_tally_rows(kiln_tally *t, int side, uint64_t n, const float *log_scales, const float *opacity_logits, const uint8_t *keep)
+void kiln_tally_rows(kiln_tally *t, int side, uint64_t n, const float *log_scales,
+                     const float *opacity_logits, const uint8_t *keep)
 {
     for (uint64_t i = 0; i < n; i++) {
         if (keep && !keep[i]) continue;
         float longest = log_scales[i];
-        for (uint64_t a = 1; a < 3; a++) longest = log_scales[a * n + i] > longest ? log_scales[a * n + i] : longest;
+        for (uint64_t a = 1; a < 3; a++)
+            longest = log_scales[a * n + i] > longest ? log_scales[a * n + i] : longest;
         const float opacity = kiln_sigmoidf(opacity_logits[i]);
-        kiln_histogram_add(t->scales[side], KILN_TALLY_SCALES, KILN_TALLY_LO, KILN_TALLY_HI, &longest, 1);
+        kiln_histogram_add(t->scales[side], KILN_TALLY_SCALES, KILN_TALLY_LO, KILN_TALLY_HI,
+                           &longest, 1);
         kiln_histogram_add(t->opacities[side], KILN_TALLY_OPACITIES, 0, 1, &opacity, 1);
     }
 }
@@ -33,7 +36,8 @@ void kiln_tally_add(kiln_tally *sum, const kiln_tally *t)
         for (int i = 0; i < 2; i++) sum->counts[r][i] += t->counts[r][i];
     for (int side = 0; side < 2; side++) {
         for (int i = 0; i < KILN_TALLY_SCALES; i++) sum->scales[side][i] += t->scales[side][i];
-        for (int i = 0; i < KILN_TALLY_OPACITIES; i++) sum->opacities[side][i] += t->opacities[side][i];
+        for (int i = 0; i < KILN_TALLY_OPACITIES; i++)
+            sum->opacities[side][i] += t->opacities[side][i];
     }
 }
 
@@ -49,5 +53,6 @@ double kiln_tally_scale_at(const uint64_t scales[KILN_TALLY_SCALES], double shar
         if (below > 0 && (double)below >= want) break;
     }
     const double width = ((double)KILN_TALLY_HI - (double)KILN_TALLY_LO) / KILN_TALLY_SCALES;
-    return exp((double)KILN_TALLY_LO + ((double)bin + 0.5) * width); /* for people: stored nowhere */
+    /* for people: stored nowhere */
+    return exp((double)KILN_TALLY_LO + ((double)bin + 0.5) * width);
 }

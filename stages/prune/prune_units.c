@@ -1,5 +1,5 @@
-/* prune_units -- the worker's side: reads the payload, keeps the layer and its decoded planes between units, and calls the
- * unit's own file. */
+/* prune_units -- the worker's side: reads the payload, keeps the layer and its decoded planes
+ * between units, and calls the unit's own file. */
 #include "stages/prune/prune_units.h"
 #include "stages/engine/memory/plane_cache.h"
 
@@ -8,11 +8,13 @@
 #include <stdlib.h>
 #include <string.h>
 
-static kiln_status read_request(const void *payload, size_t bytes, kiln_prune_request *q, kiln_error *err)
+static kiln_status read_request(const void *payload, size_t bytes, kiln_prune_request *q,
+                                kiln_error *err)
 {
     const char *at = payload;
     *q = (kiln_prune_request){.head = payload};
-    if (bytes < sizeof *q->head) return kiln_fail(err, KILN_E_BUG, "a payload of %zu bytes is shorter than its head", bytes);
+    if (bytes < sizeof *q->head)
+        return kiln_fail(err, KILN_E_BUG, "a payload of %zu bytes is shorter than its head", bytes);
     at += sizeof *q->head;
     q->looks = (const void *)at;
     at += q->head->n_looks * sizeof *q->looks;
@@ -31,7 +33,8 @@ static kiln_status read_request(const void *payload, size_t bytes, kiln_prune_re
     q->text = at;
     at += q->head->text_bytes;
     if (at != (const char *)payload + bytes)
-        return kiln_fail(err, KILN_E_BUG, "a payload of %zu bytes does not hold what its head says", bytes);
+        return kiln_fail(err, KILN_E_BUG, "a payload of %zu bytes does not hold what its head says",
+                         bytes);
     return KILN_OK;
 }
 
@@ -72,15 +75,18 @@ static kiln_status find_spacing(kiln_prune_input *in, kiln_error *err)
         const uint32_t at = kiln_prune_find_block(in->spacing, c->name);
         in->spacing_of[i] = at;
         if (at != KILN_PRUNE_NO_BLOCK && in->spacing->chunks[at].count != c->count)
-            return kiln_fail(err, KILN_E_IO, "block '%s' of the layer 'spacing' has another number of rows; run kiln-knn again",
-                             c->name);
+            return kiln_fail(
+                err, KILN_E_IO,
+                "block '%s' of the layer 'spacing' has another number of rows; run kiln-knn again",
+                c->name);
     }
     return KILN_OK;
 }
 
 bool kiln_prune_keeps(const char *plane)
 {
-    static const char *const names[] = {"means", "log_scales", "quats", "opacity_logits", "spacing2", "source_row"};
+    static const char *const names[] = {"means",          "log_scales", "quats",
+                                        "opacity_logits", "spacing2",   "source_row"};
     for (size_t i = 0; i < sizeof names / sizeof *names; i++)
         if (strcmp(names[i], plane) == 0) return true;
     return false;
@@ -93,9 +99,11 @@ kiln_prune_seen kiln_prune_seen_at(void *bytes, uint64_t rows, bool alphas)
     return s;
 }
 
-bool kiln_prune_may_see(const kiln_prune_unit *head, const kiln_view_request *request, const kiln_chunk *c)
+bool kiln_prune_may_see(const kiln_prune_unit *head, const kiln_view_request *request,
+                        const kiln_chunk *c)
 {
-    const bool raised = head->rules.min_scale_policy == KILN_PRUNE_CLAMP && (double)head->rules.min_scale > c->max_log_scale;
+    const bool raised = head->rules.min_scale_policy == KILN_PRUNE_CLAMP &&
+                        (double)head->rules.min_scale > c->max_log_scale;
     return c->count > 0 && (head->n_merges > 0 || raised || kiln_view_request_may_see(request, c));
 }
 
@@ -104,16 +112,19 @@ bool kiln_prune_has_block(const kiln_prune_input *in, uint32_t block)
     return !in->spacing || in->spacing_of[block] != KILN_PRUNE_NO_BLOCK;
 }
 
-static kiln_status open_unit_input(kiln_worker *w, const kiln_prune_unit *u, kiln_prune_input **out, kiln_error *err)
+static kiln_status open_unit_input(kiln_worker *w, const kiln_prune_unit *u, kiln_prune_input **out,
+                                   kiln_error *err)
 {
     kiln_manifest *m;
     kiln_prune_input *in;
     kiln_status st;
     KILN_TRY(kiln_worker_manifest(w, &m, err));
     KILN_TRY(KILN_ALLOC(&in, 1, "the input of prune", err));
-    KILN_GO(kiln_layer_get_digest(m, kiln_layer_kinds[u->layer_kind].name, u->layer, &in->layer, err));
+    KILN_GO(
+        kiln_layer_get_digest(m, kiln_layer_kinds[u->layer_kind].name, u->layer, &in->layer, err));
     if (!kiln_hash_is_zero(u->spacing))
-        KILN_GO(kiln_layer_get_digest(m, kiln_layer_kinds[KILN_LAYER_spacing].name, u->spacing, &in->spacing, err));
+        KILN_GO(kiln_layer_get_digest(m, kiln_layer_kinds[KILN_LAYER_spacing].name, u->spacing,
+                                      &in->spacing, err));
     KILN_GO(find_spacing(in, err));
     KILN_GO(kiln_plane_cache_new(0, &in->planes, err));
     for (uint32_t i = 0; i < in->layer->n_chunks; i++)
@@ -126,10 +137,13 @@ done:
     return st;
 }
 
-static kiln_status get_input(kiln_worker *w, const kiln_prune_unit *u, kiln_prune_input **out, kiln_error *err)
+static kiln_status get_input(kiln_worker *w, const kiln_prune_unit *u, kiln_prune_input **out,
+                             kiln_error *err)
 {
     *out = kiln_worker_state(w);
-    return *out && kiln_hash_equal((*out)->layer->digest, u->layer) ? KILN_OK : open_unit_input(w, u, out, err);
+    return *out && kiln_hash_equal((*out)->layer->digest, u->layer)
+               ? KILN_OK
+               : open_unit_input(w, u, out, err);
 }
 
 /* A worker alone may have more threads than the plan counted memory for. */
@@ -142,11 +156,13 @@ unsigned kiln_prune_threads(const kiln_worker *w, const kiln_prune_unit *u)
 
 static uint64_t spare_of(const kiln_worker *w, const kiln_prune_unit *u)
 {
-    const uint64_t share = kiln_worker_ram(w), ram = u->ram + u->ram_thread * (kiln_prune_threads(w, u) - 1);
+    const uint64_t share = kiln_worker_ram(w),
+                   ram = u->ram + u->ram_thread * (kiln_prune_threads(w, u) - 1);
     return share > ram ? share - ram : 0;
 }
 
-kiln_status kiln_prune_input_get(kiln_worker *w, const kiln_prune_unit *u, kiln_prune_input **out, kiln_error *err)
+kiln_status kiln_prune_input_get(kiln_worker *w, const kiln_prune_unit *u, kiln_prune_input **out,
+                                 kiln_error *err)
 {
     KILN_TRY(get_input(w, u, out, err));
     kiln_ahead_release(&(*out)->ahead);
@@ -154,8 +170,8 @@ kiln_status kiln_prune_input_get(kiln_worker *w, const kiln_prune_unit *u, kiln_
     return KILN_OK;
 }
 
-kiln_status kiln_prune_input_get_ahead(kiln_worker *w, const kiln_prune_unit *u, kiln_prune_input **out, uint64_t *budget,
-                                       kiln_error *err)
+kiln_status kiln_prune_input_get_ahead(kiln_worker *w, const kiln_prune_unit *u,
+                                       kiln_prune_input **out, uint64_t *budget, kiln_error *err)
 {
     const uint64_t spare = spare_of(w, u);
     KILN_TRY(get_input(w, u, out, err));
@@ -171,7 +187,9 @@ static kiln_hash key_prune_block(const kiln_chunk *c)
     kiln_hash planes[sizeof names / sizeof *names] = {0};
     for (size_t i = 0; i < sizeof names / sizeof *names; i++) {
         const kiln_plane *p = kiln_chunk_plane(c, names[i]);
-        if (p) planes[i] = kiln_hash_of(p->data.segments, p->data.n_segments * sizeof *p->data.segments);
+        if (p)
+            planes[i] =
+                kiln_hash_of(p->data.segments, p->data.n_segments * sizeof *p->data.segments);
     }
     return kiln_hash_of(planes, sizeof planes);
 }
@@ -184,34 +202,40 @@ static kiln_status prepare_drawing(kiln_worker *w, kiln_prune_input *in, kiln_er
     if (gpu && !in->host) KILN_TRY(kiln_runner_new(&host, &in->host, err));
     if (in->keys) return KILN_OK;
     KILN_TRY(KILN_ALLOC(&in->keys, in->layer->n_chunks, "keys of blocks", err));
-    for (uint32_t i = 0; i < in->layer->n_chunks; i++) in->keys[i] = key_prune_block(&in->layer->chunks[i]);
+    for (uint32_t i = 0; i < in->layer->n_chunks; i++)
+        in->keys[i] = key_prune_block(&in->layer->chunks[i]);
     return KILN_OK;
 }
 
-kiln_status kiln_prune_input_get_drawn(kiln_worker *w, const kiln_prune_unit *u, kiln_prune_input **out, kiln_error *err)
+kiln_status kiln_prune_input_get_drawn(kiln_worker *w, const kiln_prune_unit *u,
+                                       kiln_prune_input **out, kiln_error *err)
 {
     uint64_t budget;
     KILN_TRY(kiln_prune_input_get_ahead(w, u, out, &budget, err));
     return prepare_drawing(w, *out, err);
 }
 
-const kiln_chunk *kiln_prune_plane_chunk(const kiln_prune_input *in, uint32_t block, const char *plane)
+const kiln_chunk *kiln_prune_plane_chunk(const kiln_prune_input *in, uint32_t block,
+                                         const char *plane)
 {
     const bool aside = in->spacing && strcmp(plane, "spacing2") == 0;
     return aside ? &in->spacing->chunks[in->spacing_of[block]] : &in->layer->chunks[block];
 }
 
-kiln_status kiln_prune_plane(kiln_worker *w, kiln_prune_input *in, uint32_t block, const char *name, const void **out,
-                             kiln_error *err)
+kiln_status kiln_prune_plane(kiln_worker *w, kiln_prune_input *in, uint32_t block, const char *name,
+                             const void **out, kiln_error *err)
 {
     kiln_manifest *m;
     if (strcmp(name, "spacing2") == 0 && !kiln_prune_has_block(in, block))
-        return kiln_fail(err, KILN_E_BUG, "block '%s' has no spacing", in->layer->chunks[block].name);
+        return kiln_fail(err, KILN_E_BUG, "block '%s' has no spacing",
+                         in->layer->chunks[block].name);
     KILN_TRY(kiln_worker_manifest(w, &m, err));
-    return kiln_plane_cache_get(in->planes, m, kiln_prune_plane_chunk(in, block, name), name, out, err);
+    return kiln_plane_cache_get(in->planes, m, kiln_prune_plane_chunk(in, block, name), name, out,
+                                err);
 }
 
-kiln_status kiln_prune_compute(kiln_worker *w, const char *name, const void *payload, size_t payload_bytes, kiln_error *err)
+kiln_status kiln_prune_compute(kiln_worker *w, const char *name, const void *payload,
+                               size_t payload_bytes, kiln_error *err)
 {
     kiln_prune_request q;
     KILN_TRY(read_request(payload, payload_bytes, &q, err));

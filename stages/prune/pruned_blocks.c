@@ -10,7 +10,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-/* ---- units --------------------------------------------------------------------------------------------------------------- */
+/* ---- units ----------------------------------------------------------------------------------- */
 /* All planes of a block: names, types, content. */
 static void key_block(kiln_hasher *h, const kiln_pruning *p, uint32_t block)
 {
@@ -19,24 +19,32 @@ static void key_block(kiln_hasher *h, const kiln_pruning *p, uint32_t block)
         kiln_key_text(h, "type", kiln_type_name(c->planes[i].type));
         kiln_key_plane(h, c, c->planes[i].name);
     }
-    if (kiln_pruning_spacing_block(p, block)) kiln_key_plane(h, kiln_pruning_spacing_block(p, block), "spacing2");
+    if (kiln_pruning_spacing_block(p, block))
+        kiln_key_plane(h, kiln_pruning_spacing_block(p, block), "spacing2");
 }
 
-/* Merges that concern a block: its own survivors with all that goes into them, and its own rows that go elsewhere. */
-static bool concerns(const kiln_merged_row *m, uint32_t block) { return m->block == block || m->into_block == block; }
+/* Merges that concern a block: its own survivors with all that goes into them, and its own rows
+ * that go elsewhere. */
+static bool concerns(const kiln_merged_row *m, uint32_t block)
+{
+    return m->block == block || m->into_block == block;
+}
 
-kiln_status kiln_pruning_plan_block(kiln_run *r, const kiln_pruning *p, kiln_prune_unit_kind kind, uint32_t block,
-                                    kiln_merged_row *merges, kiln_unit *u, kiln_error *err)
+kiln_status kiln_pruning_plan_block(kiln_run *r, const kiln_pruning *p, kiln_prune_unit_kind kind,
+                                    uint32_t block, kiln_merged_row *merges, kiln_unit *u,
+                                    kiln_error *err)
 {
     kiln_prune_unit head = kiln_pruning_head(p, kind);
     const bool marks = kind == KILN_PRUNE_MARKS, left = kind == KILN_PRUNE_LEFT;
     const uint64_t mark_bytes = kiln_prune_pairs_of_bits_bytes(p->size.blocks.rows);
-    const uint8_t *asked = kind == KILN_PRUNE_BLOCK && p->marks ? p->marks + block * mark_bytes : NULL;
+    const uint8_t *asked =
+        kind == KILN_PRUNE_BLOCK && p->marks ? p->marks + block * mark_bytes : NULL;
     const uint64_t stray_bytes = kiln_prune_stray_bytes(p->size.blocks.rows);
     const uint8_t *strays = p->strays ? p->strays + block * stray_bytes : NULL;
     const uint32_t *rows = p->rows;
     uint64_t end = 0;
-    const uint64_t number = strtoull(p->input->chunks[block].name, NULL, 10); /* not block, where some are missing */
+    /* not block, where some are missing */
+    const uint64_t number = strtoull(p->input->chunks[block].name, NULL, 10);
     head.block = block;
     head.planes = kind == KILN_PRUNE_BLOCK && !kiln_run_is_once(r);
     head.mark_bytes = asked ? mark_bytes : 0;
@@ -47,8 +55,10 @@ kiln_status kiln_pruning_plan_block(kiln_run *r, const kiln_pruning *p, kiln_pru
     for (; end < p->n_rows && p->rows[end] / KILN_BLOCK_ROWS == number; end++) head.n_rows++;
 
     /* also those of near-duplicates and of pairs; kiln_prune_rules_key comes from rules.def */
-    _Static_assert(offsetof(kiln_prune_unit, rules) == 68 && sizeof head - offsetof(kiln_prune_unit, stats) == 304,
-                   "kiln_prune_unit has another size: add to the keys what results depend on, that of pairs too "
+    _Static_assert(offsetof(kiln_prune_unit, rules) == 68 &&
+                       sizeof head - offsetof(kiln_prune_unit, stats) == 304,
+                   "kiln_prune_unit has another size: add to the keys what results depend on, that "
+                   "of pairs too "
                    "(pairs_forecast.c), then write the new size");
     kiln_hasher *h = kiln_run_key_bare(r, marks ? "marks" : left ? "left" : "block");
     if (marks) kiln_key_u64(h, "auto", head.auto_rules);
@@ -65,21 +75,31 @@ kiln_status kiln_pruning_plan_block(kiln_run *r, const kiln_pruning *p, kiln_pru
         kiln_key_bytes(h, "merge", m, sizeof *m);
         if (m->into_block == block && m->block != block) key_block(h, p, m->block);
     }
-    static const char *const names[] = {"block %s", "large axes of block %s", "rows left of block %s"};
-    (void)snprintf(u->name, sizeof u->name, names[marks ? 1 : left ? 2 : 0], p->input->chunks[block].name);
+    static const char *const names[] = {"block %s", "large axes of block %s",
+                                        "rows left of block %s"};
+    (void)snprintf(u->name, sizeof u->name,
+                   names[marks  ? 1
+                         : left ? 2
+                                : 0],
+                   p->input->chunks[block].name);
     u->key = kiln_key_end(h);
     u->cost = p->input->chunks[block].count;
-    u->ram = head.ram = kiln_prune_block_ram(&p->size, head.n_merges > 0) + kiln_pruning_filters_ram(p);
+    u->ram = head.ram =
+        kiln_prune_block_ram(&p->size, head.n_merges > 0) + kiln_pruning_filters_ram(p);
     u->ram_cache = p->cache;
     u->optional = true;
     u->planning = marks || left;
     if (p->filters.filters.n) head.text_bytes = sizeof p->filters;
-    const kiln_prune_request q = {
-        .head = &head, .merges = merges, .rows = rows, .marks = asked, .strays = strays, .text = (const char *)&p->filters};
+    const kiln_prune_request q = {.head = &head,
+                                  .merges = merges,
+                                  .rows = rows,
+                                  .marks = asked,
+                                  .strays = strays,
+                                  .text = (const char *)&p->filters};
     return kiln_pruning_set_payload(u, &q, true, err);
 }
 
-/* ---- what they give ------------------------------------------------------------------------------------------------------ */
+/* ---- what they give -------------------------------------------------------------------------- */
 static kiln_status add_filtered(kiln_run *r, kiln_pruning *p, const kiln_unit *u, kiln_error *err)
 {
     uint64_t filtered[KILN_FILTER_KINDS];
@@ -95,7 +115,9 @@ static uint32_t kept_of(const kiln_pruning *p, uint32_t block, const kiln_tally 
     for (int k = 0; k < KILN_PRUNE_RULES; k++) touched = touched || t->counts[k][1] > 0;
     for (uint64_t i = 0; i < p->n_merges && !touched; i++) touched = concerns(&p->merges[i], block);
     const uint64_t n = p->input->chunks[block].count;
-    return !touched ? KILN_PRUNE_UNTOUCHED : t->kept <= n && t->touched <= n ? (uint32_t)t->kept : KILN_PRUNE_UNKNOWN;
+    return !touched                          ? KILN_PRUNE_UNTOUCHED
+           : t->kept <= n && t->touched <= n ? (uint32_t)t->kept
+                                             : KILN_PRUNE_UNKNOWN;
 }
 
 static kiln_status add_tally(kiln_run *r, kiln_pruning *p, uint32_t i, kiln_error *err)
@@ -116,7 +138,8 @@ static kiln_status take_largest(kiln_run *r, kiln_pruning *p, uint32_t i, kiln_e
 {
     kiln_chunk after = {.count = 0};
     KILN_TRY(kiln_chunk_read_bounds(r, &p->blocks[i], &after, err));
-    p->largest[0] = kiln_pruning_larger(p->largest[0], p->input->chunks[p->block_of[i]].max_log_scale);
+    p->largest[0] =
+        kiln_pruning_larger(p->largest[0], p->input->chunks[p->block_of[i]].max_log_scale);
     p->largest[1] = kiln_pruning_larger(p->largest[1], after.max_log_scale);
     return KILN_OK;
 }
@@ -133,7 +156,8 @@ kiln_status kiln_pruning_blocks(kiln_run *r, kiln_pruning *p, kiln_error *err)
     for (uint32_t i = 0; i < n; i++) p->kept[i] = KILN_PRUNE_UNKNOWN;
     for (uint32_t i = 0; i < n; i++) {
         if (!kiln_pruning_has_block(p, i)) continue;
-        KILN_GO(kiln_pruning_plan_block(r, p, KILN_PRUNE_BLOCK, i, merges, &p->blocks[p->n_blocks], err));
+        KILN_GO(kiln_pruning_plan_block(r, p, KILN_PRUNE_BLOCK, i, merges, &p->blocks[p->n_blocks],
+                                        err));
         p->block_of[p->n_blocks++] = i;
     }
     kiln_run_serial(r, true);
@@ -145,13 +169,14 @@ kiln_status kiln_pruning_blocks(kiln_run *r, kiln_pruning *p, kiln_error *err)
             KILN_GO(add_tally(r, p, i, err));
             KILN_GO(kiln_unit_pass(r, &p->blocks[i], take_largest(r, p, i, err)));
         }
-    if (kiln_run_is_once(r)) KILN_GO(kiln_run_refused(r, err)); /* else when the layer is made, with what else is wrong */
+    /* else when the layer is made, with what else is wrong */
+    if (kiln_run_is_once(r)) KILN_GO(kiln_run_refused(r, err));
 done:
     free(merges);
     return st;
 }
 
-/* ---- the layer --------------------------------------------------------------------------------------------------------- */
+/* ---- the layer ------------------------------------------------------------------------------- */
 /* Rows that the rules left, counted by the plane that every block has. */
 static kiln_status count_kept(const kiln_unit *u, uint64_t most, uint64_t *out, kiln_error *err)
 {
@@ -160,22 +185,29 @@ static kiln_status count_kept(const kiln_unit *u, uint64_t most, uint64_t *out, 
     free(rows.segments);
     *out = rows.raw_bytes / sizeof(uint32_t);
     if (rows.raw_bytes % sizeof(uint32_t) == 0 && *out <= most) return KILN_OK;
-    return kiln_fail(err, KILN_E_IO, "its source rows have %llu bytes", (unsigned long long)rows.raw_bytes);
+    return kiln_fail(err, KILN_E_IO, "its source rows have %llu bytes",
+                     (unsigned long long)rows.raw_bytes);
 }
 
-static kiln_status fill_block(kiln_run *r, const kiln_pruning *p, uint32_t i, kiln_chunk *c, kiln_error *err)
+static kiln_status fill_block(kiln_run *r, const kiln_pruning *p, uint32_t i, kiln_chunk *c,
+                              kiln_error *err)
 {
     const kiln_chunk *from = &p->input->chunks[p->block_of[i]];
     const kiln_unit *u = &p->blocks[i];
     memcpy(c->name, from->name, sizeof c->name);
     if (!kiln_chunk_plane(from, "source_row"))
-        return kiln_fail(err, KILN_E_IO, "block '%s' has no plane 'source_row'; import the scene again", from->name);
+        return kiln_fail(err, KILN_E_IO,
+                         "block '%s' has no plane 'source_row'; import the scene again",
+                         from->name);
     KILN_TRY(count_kept(u, from->count, &c->count, err));
     for (uint32_t k = 0; k < from->n_planes; k++) {
         const kiln_plane *plane = &from->planes[k];
-        KILN_TRY(kiln_chunk_add_output(c, &u->result, plane->name, plane->name, plane->type, plane->components, err));
+        KILN_TRY(kiln_chunk_add_output(c, &u->result, plane->name, plane->name, plane->type,
+                                       plane->components, err));
     }
-    if (p->spacing) KILN_TRY(kiln_chunk_add_output(c, &u->result, "spacing2", "spacing2", KILN_TYPE_F32, 1, err));
+    if (p->spacing)
+        KILN_TRY(
+            kiln_chunk_add_output(c, &u->result, "spacing2", "spacing2", KILN_TYPE_F32, 1, err));
     return kiln_chunk_read_bounds(r, u, c, err);
 }
 

@@ -1,5 +1,6 @@
-/* pruned_rows -- the geometry of one block with the rules applied: what the block's unit writes and what a camera's unit
- * counts. Merged rows are looked up first, because their planes lie in any block and the cache holds one block at a time. */
+/* pruned_rows -- the geometry of one block with the rules applied: what the block's unit writes and
+ * what a camera's unit counts. Merged rows are looked up first, because their planes lie in any
+ * block and the cache holds one block at a time. */
 #include "base/carve.h"
 #include "kernels/math/real.h"
 #include "stages/prune/prune_units.h"
@@ -23,7 +24,8 @@ static size_t lay_out_pruned_rows(kiln_pruned_rows *r, char *store)
     return c.used;
 }
 
-static kiln_status copy_planes(kiln_worker *w, kiln_prune_input *in, uint32_t block, kiln_pruned_rows *r, kiln_error *err)
+static kiln_status copy_planes(kiln_worker *w, kiln_prune_input *in, uint32_t block,
+                               kiln_pruned_rows *r, kiln_error *err)
 {
     const struct {
         const char *name;
@@ -42,10 +44,10 @@ static kiln_status copy_planes(kiln_worker *w, kiln_prune_input *in, uint32_t bl
     return KILN_OK;
 }
 
-/* ---- marks: what a pass over the scene has found of a block's rows ------------------------------------------------------- */
+/* ---- marks: what a pass over the scene has found of a block's rows --------------------------- */
 /* Both lists ascend: source rows do in a block. */
-static kiln_status mark_drop_row(kiln_worker *w, kiln_prune_input *in, const kiln_prune_request *q, uint32_t block,
-                                 kiln_pruned_rows *r, kiln_error *err)
+static kiln_status mark_drop_row(kiln_worker *w, kiln_prune_input *in, const kiln_prune_request *q,
+                                 uint32_t block, kiln_pruned_rows *r, kiln_error *err)
 {
     const void *data;
     if (q->head->n_rows == 0) return KILN_OK;
@@ -61,18 +63,20 @@ static kiln_status mark_drop_row(kiln_worker *w, kiln_prune_input *in, const kil
     return KILN_OK;
 }
 
-static kiln_status mark_merge(kiln_worker *w, kiln_prune_input *in, const kiln_prune_request *q, uint32_t block,
-                              kiln_pruned_rows *r, kiln_error *err)
+static kiln_status mark_merge(kiln_worker *w, kiln_prune_input *in, const kiln_prune_request *q,
+                              uint32_t block, kiln_pruned_rows *r, kiln_error *err)
 {
     (void)w, (void)in, (void)err;
     for (uint64_t i = 0; i < q->head->n_merges; i++)
-        if (q->merges[i].block == block && q->merges[i].row < r->n) r->mark[q->merges[i].row] = KILN_PRUNE_MERGED;
+        if (q->merges[i].block == block && q->merges[i].row < r->n)
+            r->mark[q->merges[i].row] = KILN_PRUNE_MERGED;
     return KILN_OK;
 }
 
-/* The two bits of the rows that a rule drops which asks cameras; all rows are left by the rules before. */
-static void mark_asked(const kiln_prune_input *in, const kiln_prune_request *q, uint32_t block, unsigned bits, kiln_prune_mark mark,
-                       kiln_pruned_rows *r)
+/* The two bits of the rows that a rule drops which asks cameras; all rows are left by the rules
+ * before. */
+static void mark_asked(const kiln_prune_input *in, const kiln_prune_request *q, uint32_t block,
+                       unsigned bits, kiln_prune_mark mark, kiln_pruned_rows *r)
 {
     const uint64_t bytes = kiln_prune_pairs_of_bits_bytes(in->largest);
     if (q->head->mark_bytes < bytes) return;
@@ -81,7 +85,8 @@ static void mark_asked(const kiln_prune_input *in, const kiln_prune_request *q, 
         if (kiln_prune_two_bits(marks, i) == bits) r->mark[i] = (uint8_t)mark;
 }
 
-static kiln_status mark_min_contribution(kiln_worker *w, kiln_prune_input *in, const kiln_prune_request *q, uint32_t block,
+static kiln_status mark_min_contribution(kiln_worker *w, kiln_prune_input *in,
+                                         const kiln_prune_request *q, uint32_t block,
                                          kiln_pruned_rows *r, kiln_error *err)
 {
     (void)w, (void)err;
@@ -89,7 +94,8 @@ static kiln_status mark_min_contribution(kiln_worker *w, kiln_prune_input *in, c
     return KILN_OK;
 }
 
-static kiln_status mark_min_visibility(kiln_worker *w, kiln_prune_input *in, const kiln_prune_request *q, uint32_t block,
+static kiln_status mark_min_visibility(kiln_worker *w, kiln_prune_input *in,
+                                       const kiln_prune_request *q, uint32_t block,
                                        kiln_pruned_rows *r, kiln_error *err)
 {
     (void)w, (void)err;
@@ -97,15 +103,16 @@ static kiln_status mark_min_visibility(kiln_worker *w, kiln_prune_input *in, con
     return KILN_OK;
 }
 
-static kiln_status mark_keep(kiln_worker *w, kiln_prune_input *in, const kiln_prune_request *q, uint32_t block, kiln_pruned_rows *r,
-                             kiln_error *err)
+static kiln_status mark_keep(kiln_worker *w, kiln_prune_input *in, const kiln_prune_request *q,
+                             uint32_t block, kiln_pruned_rows *r, kiln_error *err)
 {
     (void)w, (void)err;
     mark_asked(in, q, block, 3, KILN_PRUNE_UNCHOSEN, r);
     return KILN_OK;
 }
 
-bool kiln_prune_is_stray(const kiln_prune_input *in, const kiln_prune_request *q, uint32_t block, uint64_t row)
+bool kiln_prune_is_stray(const kiln_prune_input *in, const kiln_prune_request *q, uint32_t block,
+                         uint64_t row)
 {
     const uint64_t bytes = kiln_prune_stray_bytes(in->largest);
     if (q->head->stray_bytes < bytes) return false;
@@ -114,17 +121,19 @@ bool kiln_prune_is_stray(const kiln_prune_input *in, const kiln_prune_request *q
 }
 
 /* A row that another pass names counts for that one. */
-static kiln_status mark_outlier_sor(kiln_worker *w, kiln_prune_input *in, const kiln_prune_request *q, uint32_t block,
+static kiln_status mark_outlier_sor(kiln_worker *w, kiln_prune_input *in,
+                                    const kiln_prune_request *q, uint32_t block,
                                     kiln_pruned_rows *r, kiln_error *err)
 {
     (void)w, (void)err;
     for (uint64_t i = 0; i < r->n; i++)
-        if (r->mark[i] == KILN_PRUNE_STAY && kiln_prune_is_stray(in, q, block, i)) r->mark[i] = KILN_PRUNE_STRAY;
+        if (r->mark[i] == KILN_PRUNE_STAY && kiln_prune_is_stray(in, q, block, i))
+            r->mark[i] = KILN_PRUNE_STRAY;
     return KILN_OK;
 }
 
-kiln_status kiln_pruned_rows_make(kiln_worker *w, kiln_prune_input *in, const kiln_prune_request *q, uint32_t block,
-                                  kiln_pruned_rows *out, kiln_error *err)
+kiln_status kiln_pruned_rows_make(kiln_worker *w, kiln_prune_input *in, const kiln_prune_request *q,
+                                  uint32_t block, kiln_pruned_rows *out, kiln_error *err)
 {
     kiln_status st;
     memset(out, 0, sizeof *out);
@@ -148,7 +157,8 @@ kiln_status kiln_pruned_rows_make(kiln_worker *w, kiln_prune_input *in, const ki
                          .log_scales_out = out->log_scales_after,
                          .counts = out->counts};
     KILN_GO(kiln_runner_run(in->host ? in->host : kiln_worker_runner(w), KILN_OP_prune, &a, err));
-    for (int k = 0; k < KILN_FILTER_KINDS; k++) out->counts[KILN_PRUNE_drop_row][0] -= out->filtered[k];
+    for (int k = 0; k < KILN_FILTER_KINDS; k++)
+        out->counts[KILN_PRUNE_drop_row][0] -= out->filtered[k];
     for (uint64_t i = 0; i < out->n; i++) out->kept += out->keep[i];
 done:
     if (st != KILN_OK) kiln_pruned_rows_release(out);
@@ -163,15 +173,19 @@ bool kiln_pruned_rows_is_same(const kiln_pruned_rows *r, const float *source_sca
     return true;
 }
 
-bool kiln_pruned_rows_is_touched(const kiln_pruned_rows *r, const float *source_scales, uint64_t row)
+bool kiln_pruned_rows_is_touched(const kiln_pruned_rows *r, const float *source_scales,
+                                 uint64_t row)
 {
-    const float least_alpha = 1.0f / 255.0f; /* that renderers draw; pairs are counted from a little less on */
-    return !kiln_pruned_rows_is_same(r, source_scales, row) && kiln_sigmoidf(r->opacity_logits[row]) >= least_alpha;
+    /* that renderers draw; pairs are counted from a little less on */
+    const float least_alpha = 1.0f / 255.0f;
+    return !kiln_pruned_rows_is_same(r, source_scales, row) &&
+           kiln_sigmoidf(r->opacity_logits[row]) >= least_alpha;
 }
 
 bool kiln_pruned_rows_keep_scales(const kiln_pruned_rows *r)
 {
-    return r->n == 0 || memcmp(r->log_scales, r->log_scales_after, 3 * r->n * sizeof *r->log_scales) == 0;
+    return r->n == 0 ||
+           memcmp(r->log_scales, r->log_scales_after, 3 * r->n * sizeof *r->log_scales) == 0;
 }
 
 void kiln_pruned_rows_release(kiln_pruned_rows *r)

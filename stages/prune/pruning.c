@@ -37,7 +37,7 @@ void kiln_pruning_release(kiln_pruning *p)
     kiln_layer_free(p->input);
 }
 
-/* ---- cameras ----------------------------------------------------------------------------------------------------------- */
+/* ---- cameras --------------------------------------------------------------------------------- */
 uint32_t kiln_pruning_forecast_cameras(const kiln_prune_values *o, uint32_t all)
 {
     return o->all_cameras || all < KILN_PRUNE_CAMERAS_USUAL ? all : KILN_PRUNE_CAMERAS_USUAL;
@@ -83,7 +83,7 @@ kiln_status kiln_pruning_read_cameras(kiln_run *r, kiln_pruning *p, kiln_error *
     return KILN_OK;
 }
 
-/* ---- blocks ------------------------------------------------------------------------------------------------------------ */
+/* ---- blocks ---------------------------------------------------------------------------------- */
 bool kiln_pruning_has_block(const kiln_pruning *p, uint32_t block)
 {
     return !p->spacing || p->spacing_of[block] != KILN_PRUNE_NO_BLOCK;
@@ -91,20 +91,28 @@ bool kiln_pruning_has_block(const kiln_pruning *p, uint32_t block)
 
 const kiln_chunk *kiln_pruning_spacing_block(const kiln_pruning *p, uint32_t block)
 {
-    return p->spacing && kiln_pruning_has_block(p, block) ? &p->spacing->chunks[p->spacing_of[block]] : NULL;
+    return p->spacing && kiln_pruning_has_block(p, block)
+               ? &p->spacing->chunks[p->spacing_of[block]]
+               : NULL;
 }
 
 uint64_t kiln_pruning_filters_ram(const kiln_pruning *p)
 {
     uint64_t planes = 0;
-    for (uint32_t k = 0; k < p->filters.filters.n_planes; k++) planes += !kiln_prune_keeps(p->filters.filters.planes[k].name);
-    return p->filters.filters.n ? planes * (p->size.blocks.plane + kiln_read_ram(p->size.blocks.plane)) + sizeof p->filters : 0;
+    for (uint32_t k = 0; k < p->filters.filters.n_planes; k++)
+        planes += !kiln_prune_keeps(p->filters.filters.planes[k].name);
+    return p->filters.filters.n
+               ? planes * (p->size.blocks.plane + kiln_read_ram(p->size.blocks.plane)) +
+                     sizeof p->filters
+               : 0;
 }
 
-void kiln_pruning_key_planes(kiln_hasher *h, const kiln_pruning *p, uint32_t block, const char *const *names, size_t n)
+void kiln_pruning_key_planes(kiln_hasher *h, const kiln_pruning *p, uint32_t block,
+                             const char *const *names, size_t n)
 {
     for (size_t i = 0; i < n; i++) kiln_key_plane(h, &p->input->chunks[block], names[i]);
-    if (kiln_pruning_spacing_block(p, block)) kiln_key_plane(h, kiln_pruning_spacing_block(p, block), "spacing2");
+    if (kiln_pruning_spacing_block(p, block))
+        kiln_key_plane(h, kiln_pruning_spacing_block(p, block), "spacing2");
 }
 
 void kiln_pruning_key_filters(kiln_hasher *h, const kiln_pruning *p)
@@ -116,7 +124,7 @@ void kiln_pruning_key_filters(kiln_hasher *h, const kiln_pruning *p)
     kiln_key_bytes(h, "origin", p->filters.origin, sizeof p->filters.origin);
 }
 
-/* ---- payloads ---------------------------------------------------------------------------------------------------------- */
+/* ---- payloads -------------------------------------------------------------------------------- */
 kiln_prune_unit kiln_pruning_head(const kiln_pruning *p, kiln_prune_unit_kind kind)
 {
     kiln_prune_unit u;
@@ -129,7 +137,8 @@ kiln_prune_unit kiln_pruning_head(const kiln_pruning *p, kiln_prune_unit_kind ki
     return u;
 }
 
-static kiln_status put_list(kiln_buffer *b, const void *list, uint64_t n, size_t elem, kiln_error *err)
+static kiln_status put_list(kiln_buffer *b, const void *list, uint64_t n, size_t elem,
+                            kiln_error *err)
 {
     return n > 0 ? kiln_buffer_put(b, list, n * elem, err) : KILN_OK;
 }
@@ -151,7 +160,8 @@ kiln_status kiln_pruning_put_lists(const kiln_prune_request *q, kiln_buffer *b, 
     return put_list(b, q->text, q->head->text_bytes, 1, err);
 }
 
-kiln_status kiln_pruning_set_payload(kiln_unit *unit, const kiln_prune_request *q, bool lists, kiln_error *err)
+kiln_status kiln_pruning_set_payload(kiln_unit *unit, const kiln_prune_request *q, bool lists,
+                                     kiln_error *err)
 {
     kiln_buffer b = {0};
     kiln_status st;

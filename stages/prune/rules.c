@@ -1,5 +1,5 @@
-/* rules -- options and statistics into the thresholds of the kernel. Whatever ends in a stored bit goes through the pinned
- * arithmetic of kernels/math. */
+/* rules -- options and statistics into the thresholds of the kernel. Whatever ends in a stored bit
+ * goes through the pinned arithmetic of kernels/math. */
 #include "stages/prune/rules.h"
 
 #include "base/minmax.h"
@@ -43,7 +43,8 @@ double kiln_prune_auto_limit(const kiln_prune_options *o, kiln_prune_rule rule)
 uint32_t kiln_prune_auto_rules(const kiln_prune_options *o)
 {
     uint32_t rules = 0;
-    for (uint32_t i = 0; i < KILN_PRUNE_RULES; i++) rules |= (uint32_t)!isnan(kiln_prune_auto_limit(o, i)) << i;
+    for (uint32_t i = 0; i < KILN_PRUNE_RULES; i++)
+        rules |= (uint32_t)!isnan(kiln_prune_auto_limit(o, i)) << i;
     return rules;
 }
 
@@ -52,7 +53,8 @@ kiln_prune_options kiln_prune_options_resolved(const kiln_prune_options *o, bool
     kiln_prune_options out = *o;
     for (uint32_t i = 0; i < KILN_PRUNE_RULES; i++) {
         const double limit = kiln_prune_auto_limit(o, i);
-        if (!isnan(limit)) *(double *)((char *)&out + kiln_prune_rule_infos[i].given) = act ? limit : NAN;
+        if (!isnan(limit))
+            *(double *)((char *)&out + kiln_prune_rule_infos[i].given) = act ? limit : NAN;
     }
     return out;
 }
@@ -70,10 +72,12 @@ static bool parse_numbers(const char *text, unsigned n, double *out)
     const char *at = text;
     for (unsigned i = 0; i < n; i++) {
         char *end;
-        if (strspn(at, "0123456789.+-") == 0) return false; /* strtod would take blanks, inf and nan */
+        /* strtod would take blanks, inf and nan */
+        if (strspn(at, "0123456789.+-") == 0) return false;
         errno = 0;
         out[i] = strtod(at, &end);
-        if (errno == ERANGE || end == at || !isfinite(out[i]) || *end != (i + 1 < n ? ',' : '\0')) return false;
+        if (errno == ERANGE || end == at || !isfinite(out[i]) || *end != (i + 1 < n ? ',' : '\0'))
+            return false;
         at = end + 1;
     }
     return true;
@@ -83,8 +87,11 @@ static kiln_status parse_crop_box(const char *text, double box[6], kiln_error *e
 {
     for (int i = 0; i < 6; i++) box[i] = NAN;
     if (strcmp(text, "off") == 0) return KILN_OK;
-    if (parse_numbers(text, 6, box) && box[0] <= box[3] && box[1] <= box[4] && box[2] <= box[5]) return KILN_OK;
-    return kiln_fail(err, KILN_E_USAGE, "--crop-box takes x0,y0,z0,x1,y1,z1 with the smaller corner first, or off, not '%s'", text);
+    if (parse_numbers(text, 6, box) && box[0] <= box[3] && box[1] <= box[4] && box[2] <= box[5])
+        return KILN_OK;
+    return kiln_fail(
+        err, KILN_E_USAGE,
+        "--crop-box takes x0,y0,z0,x1,y1,z1 with the smaller corner first, or off, not '%s'", text);
 }
 
 static kiln_status parse_crop_sphere(const char *text, double sphere[4], kiln_error *err)
@@ -131,11 +138,14 @@ kiln_status kiln_keep_rows(const char *text, uint64_t n, uint64_t *out, kiln_err
         const double share = strtod(text, &end);
         if (end == text + number && share > 0 && share <= 100) {
             const uint64_t rows = (uint64_t)((double)n * share / 100 + 0.5);
-            *out = kiln_min_u64(kiln_max_u64(rows, 1), n); /* a share of a small scene leaves a row */
+            /* a share of a small scene leaves a row */
+            *out = kiln_min_u64(kiln_max_u64(rows, 1), n);
             return KILN_OK;
         }
     }
-    return kiln_fail(err, KILN_E_USAGE, "--keep takes a number of Gaussians, a share such as 50%%, or off, not '%.100s'", text);
+    return kiln_fail(
+        err, KILN_E_USAGE,
+        "--keep takes a number of Gaussians, a share such as 50%%, or off, not '%.100s'", text);
 }
 
 kiln_status kiln_keep_check(const char *text, kiln_error *err)
@@ -144,21 +154,23 @@ kiln_status kiln_keep_check(const char *text, kiln_error *err)
     return kiln_keep_rows(text, 0, &rows, err);
 }
 
-kiln_status kiln_outlier_sor_parse(const char *text, uint32_t *neighbors, double *sigmas, kiln_error *err)
+kiln_status kiln_outlier_sor_parse(const char *text, uint32_t *neighbors, double *sigmas,
+                                   kiln_error *err)
 {
     double v[2];
     *neighbors = 0;
     *sigmas = NAN;
     if (strcmp(text, "off") == 0) return KILN_OK;
-    if (parse_numbers(text, 2, v) && v[0] >= 1 && v[0] <= KILN_KNN_MAX && v[0] == floor(v[0]) && v[1] > 0) {
+    if (parse_numbers(text, 2, v) && v[0] >= 1 && v[0] <= KILN_KNN_MAX && v[0] == floor(v[0]) &&
+        v[1] > 0) {
         *neighbors = (uint32_t)v[0];
         *sigmas = v[1];
         return KILN_OK;
     }
-    return kiln_fail(
-        err, KILN_E_USAGE,
-        "--outlier-sor takes K,S, a number of neighbours from 1 to %d and standard deviations above 0, or off, not '%.100s'",
-        KILN_KNN_MAX, text);
+    return kiln_fail(err, KILN_E_USAGE,
+                     "--outlier-sor takes K,S, a number of neighbours from 1 to %d and standard "
+                     "deviations above 0, or off, not '%.100s'",
+                     KILN_KNN_MAX, text);
 }
 
 kiln_status kiln_outlier_sor_check(const char *text, kiln_error *err)
@@ -175,9 +187,11 @@ bool kiln_prune_asks_cameras(const kiln_prune_options *o)
 
 bool kiln_prune_option_asks_cameras(const char *option, const char *value)
 {
-    static const kiln_prune_rule asking[] = {KILN_PRUNE_min_contribution, KILN_PRUNE_min_visibility, KILN_PRUNE_keep};
+    static const kiln_prune_rule asking[] = {KILN_PRUNE_min_contribution, KILN_PRUNE_min_visibility,
+                                             KILN_PRUNE_keep};
     for (size_t i = 0; i < sizeof asking / sizeof *asking; i++)
-        if (strcmp(option, kiln_prune_rule_infos[asking[i]].option) == 0) return strcmp(value, "off") != 0;
+        if (strcmp(option, kiln_prune_rule_infos[asking[i]].option) == 0)
+            return strcmp(value, "off") != 0;
     return false;
 }
 
@@ -245,20 +259,25 @@ static void (*const set_thresholds[KILN_PRUNE_RULES])(const sources *from, float
 #include "stages/prune/rules.def"
 };
 
-/* ---- tables of rules.def ------------------------------------------------------------------------------------------------ */
+/* ---- tables of rules.def --------------------------------------------------------------------- */
 /* A field of the kernel's thresholds. */
 #define FIELD(id) (((kiln_prune_rules *)0)->id)
-#define WORDS(id, kind_, option_, looks_at_) \
-    .option = option_, .looks_at = looks_at_, .kind = KILN_OPT_##kind_, .given = offsetof(kiln_prune_options, id)
-#define FLOATS(id) .floats = offsetof(kiln_prune_rules, id), .n_floats = sizeof FIELD(id) / sizeof(float)
+#define WORDS(id, kind_, option_, looks_at_)                            \
+    .option = option_, .looks_at = looks_at_, .kind = KILN_OPT_##kind_, \
+    .given = offsetof(kiln_prune_options, id)
+#define FLOATS(id) \
+    .floats = offsetof(kiln_prune_rules, id), .n_floats = sizeof FIELD(id) / sizeof(float)
 
 const kiln_prune_rule_info kiln_prune_rule_infos[KILN_PRUNE_RULES] = {
-#define PASS(id, kind, option, arg, def, range, looks_at, help) [KILN_PRUNE_##id] = {WORDS(id, kind, option, looks_at)},
+#define PASS(id, kind, option, arg, def, range, looks_at, help) \
+    [KILN_PRUNE_##id] = {WORDS(id, kind, option, looks_at)},
 #define DROP(id, kind, option, arg, def, range, looks_at, help, key) \
     [KILN_PRUNE_##id] = {WORDS(id, kind, option, looks_at), FLOATS(id)},
-#define CLAMP(id, kind, option, arg, def, range, looks_at, help, key, policy_, automatic_)                                         \
-    [KILN_PRUNE_##id] = {WORDS(id, kind, option, looks_at), FLOATS(id), .given_policy = offsetof(kiln_prune_options, id##_policy), \
-                         .policy = offsetof(kiln_prune_rules, id##_policy), .automatic = automatic_},
+#define CLAMP(id, kind, option, arg, def, range, looks_at, help, key, policy_, automatic_) \
+    [KILN_PRUNE_##id] = {WORDS(id, kind, option, looks_at), FLOATS(id),                    \
+                         .given_policy = offsetof(kiln_prune_options, id##_policy),        \
+                         .policy = offsetof(kiln_prune_rules, id##_policy),                \
+                         .automatic = automatic_},
 #include "stages/prune/rules.def"
 };
 
@@ -289,7 +308,8 @@ enum {
 #undef STAGE
 };
 _Static_assert(KILN_PRUNE_RULES == 15 && VERSION_OF_prune == 4,
-               "a new rule changes the tally: raise prune's version in pipelines/stages.def, then write both numbers here");
+               "a new rule changes the tally: raise prune's version in pipelines/stages.def, then "
+               "write both numbers here");
 _Static_assert(0
 #define DROP(id, ...) +sizeof FIELD(id)
 #define CLAMP(id, ...) +sizeof FIELD(id) + sizeof FIELD(id##_policy)
@@ -297,9 +317,9 @@ _Static_assert(0
                    == sizeof(kiln_prune_rules),
                "each threshold and policy of the kernel has a row in rules.def, so it is in keys");
 
-/* ---- thresholds and keys ------------------------------------------------------------------------------------------------ */
-kiln_status kiln_prune_rules_make(const kiln_prune_options *o, const kiln_prune_stats *s, const double origin[3],
-                                  kiln_prune_rules *out, kiln_error *err)
+/* ---- thresholds and keys --------------------------------------------------------------------- */
+kiln_status kiln_prune_rules_make(const kiln_prune_options *o, const kiln_prune_stats *s,
+                                  const double origin[3], kiln_prune_rules *out, kiln_error *err)
 {
     sources from = {.o = o, .s = s, .origin = origin};
     KILN_TRY(parse_crop_box(o->crop_box, from.box, err));
@@ -322,7 +342,8 @@ void kiln_prune_rules_key(kiln_hasher *h, const kiln_prune_rules *r)
     }
     for (size_t k = 0; k < KEY_PLACES; k++) {
         const size_t policy = kiln_prune_rule_infos[rule_in_keys[k]].policy;
-        if (policy) kiln_key_u64(h, "policy", *(const kiln_prune_policy *)((const char *)r + policy));
+        if (policy)
+            kiln_key_u64(h, "policy", *(const kiln_prune_policy *)((const char *)r + policy));
     }
 }
 
@@ -332,13 +353,15 @@ static int by_value(const void *a, const void *b)
     return p < q ? -1 : p > q;
 }
 
-kiln_status kiln_prune_rows_parse(const char *option, const char *text, uint32_t **rows, uint64_t *n, kiln_error *err)
+kiln_status kiln_prune_rows_parse(const char *option, const char *text, uint32_t **rows,
+                                  uint64_t *n, kiln_error *err)
 {
     uint64_t capacity = 1, kept = 0;
     *rows = NULL;
     *n = 0;
     if (strlen(text) > LIST_TEXT_MAX)
-        return kiln_fail(err, KILN_E_USAGE, "%s takes at most %d characters, not %zu", option, LIST_TEXT_MAX, strlen(text));
+        return kiln_fail(err, KILN_E_USAGE, "%s takes at most %d characters, not %zu", option,
+                         LIST_TEXT_MAX, strlen(text));
     for (const char *p = text; *p; p++) capacity += *p == ',';
     KILN_TRY(KILN_ALLOC(rows, capacity, "row numbers", err));
     if (strcmp(text, "none") == 0) return KILN_OK;
@@ -349,7 +372,9 @@ kiln_status kiln_prune_rows_parse(const char *option, const char *text, uint32_t
         if (*at < '0' || *at > '9' || errno || v > UINT32_MAX - 1 || (*end && *end != ',')) {
             free(*rows);
             *rows = NULL;
-            return kiln_fail(err, KILN_E_USAGE, "%s takes whole numbers separated by commas, or none, not '%.100s'", option, text);
+            return kiln_fail(err, KILN_E_USAGE,
+                             "%s takes whole numbers separated by commas, or none, not '%.100s'",
+                             option, text);
         }
         (*rows)[(*n)++] = (uint32_t)v;
         if (!*end) break;

@@ -1,4 +1,5 @@
-/* rules -- what the user asked kiln-prune for, what the input looks like, and the thresholds that come of both. */
+/* rules -- what the user asked kiln-prune for, what the input looks like, and the thresholds that
+ * come of both. */
 #ifndef KILN_STAGES_PRUNE_RULES_H
 #define KILN_STAGES_PRUNE_RULES_H
 
@@ -28,10 +29,12 @@ typedef struct {
 typedef struct {
     const char *option, *looks_at;
     kiln_opt_kind kind;
-    size_t given;                /* place of its option in kiln_prune_options */
-    size_t floats, n_floats;     /* place in kiln_prune_rules and number of its thresholds; 0: it is a pass */
-    size_t given_policy, policy; /* places in kiln_prune_options and in kiln_prune_rules; 0: it drops and has no policy */
-    double automatic;            /* the limit that `auto` stands for; 0: it has no `auto` */
+    size_t given; /* place of its option in kiln_prune_options */
+    /* place in kiln_prune_rules and number of its thresholds; 0: it is a pass */
+    size_t floats, n_floats;
+    /* places in kiln_prune_options and in kiln_prune_rules; 0: it drops and has no policy */
+    size_t given_policy, policy;
+    double automatic; /* the limit that `auto` stands for; 0: it has no `auto` */
 } kiln_prune_rule_info;
 extern const kiln_prune_rule_info kiln_prune_rule_infos[KILN_PRUNE_RULES];
 
@@ -50,24 +53,28 @@ typedef struct {
     float median_log_scale; /* of the longest axis */
 } kiln_prune_stats;
 
-/* The extent of the scene: the longest side of the box of the central 99.8 % of the means, plus six median longest axes.
- * The second part keeps a scene of one place from having no extent. */
+/* The extent of the scene: the longest side of the box of the central 99.8 % of the means, plus six
+ * median longest axes. The second part keeps a scene of one place from having no extent. */
 float kiln_prune_extent(const kiln_prune_stats *s);
 
-/* No limit of o is `auto`. KILN_E_USAGE for a crop that cannot be read. Crops are in the coordinates of the source, origin not
- * subtracted. */
-kiln_status kiln_prune_rules_make(const kiln_prune_options *o, const kiln_prune_stats *s, const double origin[3],
-                                  kiln_prune_rules *out, kiln_error *err) KILN_MUST_CHECK;
+/* No limit of o is `auto`. KILN_E_USAGE for a crop that cannot be read. Crops are in the
+ * coordinates of the source, origin not subtracted. */
+kiln_status kiln_prune_rules_make(const kiln_prune_options *o, const kiln_prune_stats *s,
+                                  const double origin[3], kiln_prune_rules *out,
+                                  kiln_error *err) KILN_MUST_CHECK;
 /* Check the texts of --crop-box, --crop-sphere and --drop-row. KILN_E_USAGE. */
 kiln_status kiln_crop_box_check(const char *text, kiln_error *err) KILN_MUST_CHECK;
 kiln_status kiln_crop_sphere_check(const char *text, kiln_error *err) KILN_MUST_CHECK;
 kiln_status kiln_drop_row_check(const char *text, kiln_error *err) KILN_MUST_CHECK;
 /* Checks the text of --keep. KILN_E_USAGE. */
 kiln_status kiln_keep_check(const char *text, kiln_error *err) KILN_MUST_CHECK;
-/* The number of rows that --keep keeps of a scene of n rows, at most n, UINT64_MAX for off. KILN_E_USAGE. */
-kiln_status kiln_keep_rows(const char *text, uint64_t n, uint64_t *out, kiln_error *err) KILN_MUST_CHECK;
+/* The number of rows that --keep keeps of a scene of n rows, at most n, UINT64_MAX for off.
+ * KILN_E_USAGE. */
+kiln_status kiln_keep_rows(const char *text, uint64_t n, uint64_t *out,
+                           kiln_error *err) KILN_MUST_CHECK;
 /* Reads the text of --outlier-sor; *neighbors is 0 for off. KILN_E_USAGE. */
-kiln_status kiln_outlier_sor_parse(const char *text, uint32_t *neighbors, double *sigmas, kiln_error *err) KILN_MUST_CHECK;
+kiln_status kiln_outlier_sor_parse(const char *text, uint32_t *neighbors, double *sigmas,
+                                   kiln_error *err) KILN_MUST_CHECK;
 kiln_status kiln_outlier_sor_check(const char *text, kiln_error *err) KILN_MUST_CHECK;
 /* Is a rule on that asks what training cameras see? */
 bool kiln_prune_asks_cameras(const kiln_prune_options *o);
@@ -76,11 +83,12 @@ bool kiln_prune_option_asks_cameras(const char *option, const char *value);
 /* All texts of a set of options. */
 kiln_status kiln_prune_options_check(const kiln_prune_options *o, kiln_error *err) KILN_MUST_CHECK;
 void kiln_prune_rules_key(kiln_hasher *h, const kiln_prune_rules *r);
-/* The threshold of a rule in the units of its option; NAN: off, or the rule has none. *drops: its policy. */
+/* The threshold of a rule in the units of its option; NAN: off, or the rule has none. *drops: its
+ * policy. */
 double kiln_prune_rule_limit(const kiln_prune_options *o, kiln_prune_rule rule, bool *drops);
 
 /* "3,17,42" or "none": ascending, each once; free(*rows). KILN_E_USAGE says `option`. */
-kiln_status kiln_prune_rows_parse(const char *option, const char *text, uint32_t **rows, uint64_t *n,
-                                  kiln_error *err) KILN_MUST_CHECK;
+kiln_status kiln_prune_rows_parse(const char *option, const char *text, uint32_t **rows,
+                                  uint64_t *n, kiln_error *err) KILN_MUST_CHECK;
 
 #endif

@@ -1,5 +1,6 @@
-/* scores_unit -- what some cameras see of each row that the other rules leave: sums and maxima of integers, so that neither
- * devices, threads, memory nor the order of cameras shows. Masked pixels of their photos do not count. */
+/* scores_unit -- what some cameras see of each row that the other rules leave: sums and maxima of
+ * integers, so that neither devices, threads, memory nor the order of cameras shows. Masked pixels
+ * of their photos do not count. */
 #include "base/memory.h"
 #include "kernels/blend_weights/blend_weights.h"
 #include "stages/prune/pruned_scene.h"
@@ -33,7 +34,8 @@ static bool a_look_may_see(const kiln_prune_request *q, const kiln_chunk *c)
     return false;
 }
 
-static kiln_status seen_sums_make(const kiln_prune_input *in, const kiln_prune_request *q, seen_sums *s, kiln_error *err)
+static kiln_status seen_sums_make(const kiln_prune_input *in, const kiln_prune_request *q,
+                                  seen_sums *s, kiln_error *err)
 {
     static const char what[] = "what cameras see of rows";
     KILN_TRY(KILN_ALLOC(&s->weights, in->layer->n_chunks, what, err));
@@ -50,8 +52,8 @@ static kiln_status seen_sums_make(const kiln_prune_input *in, const kiln_prune_r
     return KILN_OK;
 }
 
-static kiln_status look(kiln_worker *w, kiln_prune_input *in, const kiln_prune_request *q, const kiln_prune_look *l,
-                        const seen_sums *s, kiln_error *err)
+static kiln_status look(kiln_worker *w, kiln_prune_input *in, const kiln_prune_request *q,
+                        const kiln_prune_look *l, const seen_sums *s, kiln_error *err)
 {
     kiln_pruned_scene left = {.w = w, .in = in, .q = q, .view = &l->request};
     kiln_draw_scene scene;
@@ -59,7 +61,9 @@ static kiln_status look(kiln_worker *w, kiln_prune_input *in, const kiln_prune_r
     KILN_TRY(kiln_prune_mask_read(w, q, l, &mask, err));
     kiln_pruned_scene_of(&left, &scene);
     const uint64_t capacity = q->head->capacity;
-    const kiln_draw_want want = {.ways = capacity > 0 ? KILN_DRAW_SLABS : KILN_DRAW_DEVICE | KILN_DRAW_SLABS | KILN_DRAW_HOST,
+    const kiln_draw_want want = {.ways = capacity > 0
+                                             ? KILN_DRAW_SLABS
+                                             : KILN_DRAW_DEVICE | KILN_DRAW_SLABS | KILN_DRAW_HOST,
                                  .capacity = capacity,
                                  .sums = s->weights,
                                  .peaks = s->peaks,
@@ -71,7 +75,8 @@ static kiln_status look(kiln_worker *w, kiln_prune_input *in, const kiln_prune_r
     return st;
 }
 
-static kiln_status put_seen(kiln_worker *w, const kiln_prune_input *in, const seen_sums *s, kiln_error *err)
+static kiln_status put_seen(kiln_worker *w, const kiln_prune_input *in, const seen_sums *s,
+                            kiln_error *err)
 {
     const uint64_t most = kiln_prune_seen_bytes(in->largest, s->alphas != NULL);
     char *all;
@@ -84,7 +89,8 @@ static kiln_status put_seen(kiln_worker *w, const kiln_prune_input *in, const se
         memcpy(to.weights, s->weights[i], n * sizeof *to.weights);
         if (s->alphas) memcpy(to.alphas, s->alphas[i], n * sizeof *to.alphas);
         memcpy(to.peaks, s->peaks[i], n * sizeof *to.peaks);
-        st = kiln_worker_put(w, in->layer->chunks[i].name, all, kiln_prune_seen_bytes(n, s->alphas != NULL), sizeof *to.peaks, err);
+        st = kiln_worker_put(w, in->layer->chunks[i].name, all,
+                             kiln_prune_seen_bytes(n, s->alphas != NULL), sizeof *to.peaks, err);
     }
     free(all);
     return st;

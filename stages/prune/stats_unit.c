@@ -1,9 +1,11 @@
-/* stats_unit -- exact order statistics of the whole input: ranks of the means, median spacing, median longest axis. In
- * fixed memory but for decoded planes; two passes of counting. And the scales of another bake, for --against.
+/* stats_unit -- exact order statistics of the whole input: ranks of the means, median spacing,
+ * median longest axis. In fixed memory but for decoded planes; two passes of counting. And the
+ * scales of another bake, for --against.
  *
- * It is the one unit of its list, so it takes all threads: several blocks are decoded at a time, as many as the cache of planes has
- * room for, then each thread counts whole blocks into a table of its own. Counting is a few integers a row, so it stays on the CPU
- * whatever the worker's device is. */
+ * It is the one unit of its list, so it takes all threads: several blocks are decoded at a time, as
+ * many as the cache of planes has room for, then each thread counts whole blocks into a table of
+ * its own. Counting is a few integers a row, so it stays on the CPU whatever the worker's device
+ * is. */
 #include "stages/prune/prune_tally.h"
 #include "stages/prune/prune_units.h"
 #include "stages/engine/memory/plane_cache.h"
@@ -42,7 +44,8 @@ typedef struct {
     float *longest;   /* [threads][largest] of one block */
     uint64_t *counts; /* [threads][ELEMENTS][KILN_RANK_BINS] */
     uint32_t batch;   /* blocks that the cache has room for at a time */
-    float *spacing2;  /* [largest] of a batch of one: the cache may hold no more than the planes of one chunk */
+    /* [largest] of a batch of one: the cache may hold no more than the planes of one chunk */
+    float *spacing2;
 } counting;
 
 static uint64_t *counts_of(const counting *c, unsigned thread, unsigned i)
@@ -50,7 +53,8 @@ static uint64_t *counts_of(const counting *c, unsigned thread, unsigned i)
     return c->counts + ((size_t)thread * ELEMENTS + i) * KILN_RANK_BINS;
 }
 
-/* Counts of an earlier element that serve this one too: in the first pass those of its series, in the second of its bin. */
+/* Counts of an earlier element that serve this one too: in the first pass those of its series, in
+ * the second of its bin. */
 static unsigned counted_by(const counting *c, uint32_t pass, unsigned i)
 {
     const element *e = c->elements;
@@ -64,14 +68,16 @@ static const float *values_of(const ready *b, series s, float *longest)
     if (s != SERIES_SCALE) return b->means + (uint64_t)s * b->n;
     for (uint64_t i = 0; i < b->n; i++) {
         float v = b->log_scales[i];
-        for (uint64_t a = 1; a < 3; a++) v = b->log_scales[a * b->n + i] > v ? b->log_scales[a * b->n + i] : v;
+        for (uint64_t a = 1; a < 3; a++)
+            v = b->log_scales[a * b->n + i] > v ? b->log_scales[a * b->n + i] : v;
         longest[i] = v;
     }
     return longest;
 }
 
 /* All series at once, so that each block is decoded twice in all, whatever the cache holds. */
-static kiln_status count_block(const counting *c, uint32_t pass, const ready *b, unsigned thread, kiln_error *err)
+static kiln_status count_block(const counting *c, uint32_t pass, const ready *b, unsigned thread,
+                               kiln_error *err)
 {
     const kiln_exec x = {.device = KILN_RUNNER_CPU, .threads = 1};
     float *longest = c->longest + thread * c->in->largest;
@@ -89,13 +95,15 @@ static kiln_status count_block(const counting *c, uint32_t pass, const ready *b,
     return KILN_OK;
 }
 
-static kiln_status count_blocks(const counting *c, uint32_t pass, const ready *blocks, uint32_t n, kiln_error *err)
+static kiln_status count_blocks(const counting *c, uint32_t pass, const ready *blocks, uint32_t n,
+                                kiln_error *err)
 {
     kiln_status st = KILN_OK;
 #pragma omp parallel for num_threads(c->threads) schedule(dynamic, 1) if (n > 1)
     for (uint32_t i = 0; i < n; i++) {
         kiln_error why = {0};
-        const kiln_status one = count_block(c, pass, &blocks[i], (unsigned)omp_get_thread_num(), &why);
+        const kiln_status one =
+            count_block(c, pass, &blocks[i], (unsigned)omp_get_thread_num(), &why);
         if (one == KILN_OK) continue;
 #pragma omp critical(kiln_prune_stats)
         {
@@ -107,7 +115,8 @@ static kiln_status count_blocks(const counting *c, uint32_t pass, const ready *b
 }
 
 /* Decodes the planes of blocks with all readers, if there is room. */
-static kiln_status decode_ahead(const counting *c, const uint32_t *blocks, uint32_t n, kiln_error *err)
+static kiln_status decode_ahead(const counting *c, const uint32_t *blocks, uint32_t n,
+                                kiln_error *err)
 {
     static const char *const names[] = {"means", "log_scales", "spacing2"};
     const kiln_chunk *chunks[2 * BATCH_MOST];
@@ -116,10 +125,13 @@ static kiln_status decode_ahead(const counting *c, const uint32_t *blocks, uint3
     if (a->n < 2 || n < 2) return KILN_OK;
     for (uint32_t i = 0; i < n; i++) {
         chunks[n_chunks++] = &c->in->layer->chunks[blocks[i]];
-        if (c->in->spacing) chunks[n_chunks++] = kiln_prune_plane_chunk(c->in, blocks[i], "spacing2");
+        if (c->in->spacing)
+            chunks[n_chunks++] = kiln_prune_plane_chunk(c->in, blocks[i], "spacing2");
     }
-    const kiln_planes_of_chunks wanted = {
-        .chunks = chunks, .n_chunks = n_chunks, .planes = names, .n_planes = sizeof names / sizeof *names};
+    const kiln_planes_of_chunks wanted = {.chunks = chunks,
+                                          .n_chunks = n_chunks,
+                                          .planes = names,
+                                          .n_planes = sizeof names / sizeof *names};
     return kiln_plane_cache_ahead(c->in->planes, a->readers, a->n, &wanted, err);
 }
 
@@ -128,7 +140,8 @@ static kiln_status get_planes(const counting *c, uint32_t block, ready *out, kil
     const struct {
         const char *name;
         const float **to;
-    } planes[] = {{"spacing2", &out->spacing2}, {"means", &out->means}, {"log_scales", &out->log_scales}};
+    } planes[] = {
+        {"spacing2", &out->spacing2}, {"means", &out->means}, {"log_scales", &out->log_scales}};
     out->n = c->in->layer->chunks[block].count;
     for (size_t i = 0; i < sizeof planes / sizeof *planes; i++) {
         const void *data;
@@ -141,7 +154,8 @@ static kiln_status get_planes(const counting *c, uint32_t block, ready *out, kil
     return KILN_OK;
 }
 
-static kiln_status count_batch(const counting *c, uint32_t pass, const uint32_t *blocks, uint32_t n, kiln_error *err)
+static kiln_status count_batch(const counting *c, uint32_t pass, const uint32_t *blocks, uint32_t n,
+                               kiln_error *err)
 {
     ready b[BATCH_MOST];
     KILN_TRY(decode_ahead(c, blocks, n, err));
@@ -153,7 +167,8 @@ static void add_tables(const counting *c)
 {
     uint64_t *sum = c->counts;
     for (unsigned t = 1; t < c->threads; t++)
-        for (size_t i = 0; i < ELEMENTS * (size_t)KILN_RANK_BINS; i++) sum[i] += counts_of(c, t, 0)[i];
+        for (size_t i = 0; i < ELEMENTS * (size_t)KILN_RANK_BINS; i++)
+            sum[i] += counts_of(c, t, 0)[i];
 }
 
 static kiln_status count_pass(const counting *c, uint32_t pass, kiln_error *err)
@@ -174,7 +189,8 @@ static kiln_status count_pass(const counting *c, uint32_t pass, kiln_error *err)
 
 static kiln_status statistics(counting *c, kiln_prune_stats *s, kiln_error *err)
 {
-    const uint64_t lo = kiln_rank_nearest(s->n, 1), hi = kiln_rank_nearest(s->n, 999), middle = kiln_rank_nearest(s->n, 500);
+    const uint64_t lo = kiln_rank_nearest(s->n, 1), hi = kiln_rank_nearest(s->n, 999),
+                   middle = kiln_rank_nearest(s->n, 500);
     for (unsigned a = 0; a < 3; a++) {
         c->elements[2 * a] = (element){.of = (series)a, .rank = lo, .to = &s->lo[a]};
         c->elements[2 * a + 1] = (element){.of = (series)a, .rank = hi, .to = &s->hi[a]};
@@ -183,11 +199,13 @@ static kiln_status statistics(counting *c, kiln_prune_stats *s, kiln_error *err)
     c->elements[7] = (element){.of = SERIES_SCALE, .rank = middle, .to = &s->median_log_scale};
     KILN_TRY(count_pass(c, 0, err));
     for (unsigned i = 0; i < ELEMENTS; i++)
-        c->elements[i].high = kiln_rank_pick(counts_of(c, 0, counted_by(c, 0, i)), &c->elements[i].rank);
+        c->elements[i].high =
+            kiln_rank_pick(counts_of(c, 0, counted_by(c, 0, i)), &c->elements[i].rank);
     KILN_TRY(count_pass(c, 1, err));
     for (unsigned i = 0; i < ELEMENTS; i++) {
         element *e = &c->elements[i];
-        *e->to = kiln_rank_value(e->high << 16 | kiln_rank_pick(counts_of(c, 0, counted_by(c, 1, i)), &e->rank));
+        *e->to = kiln_rank_value(e->high << 16 |
+                                 kiln_rank_pick(counts_of(c, 0, counted_by(c, 1, i)), &e->rank));
     }
     return KILN_OK;
 }
@@ -207,10 +225,12 @@ uint64_t kiln_prune_stats_ram(const kiln_prune_size *s)
 
 uint64_t kiln_prune_stats_ram_thread(const kiln_prune_size *s) { return table_ram(s); }
 
-/* The planes of a batch stay while it is counted: they take no more than kiln_plane_cache_ahead decodes at a time. */
+/* The planes of a batch stay while it is counted: they take no more than kiln_plane_cache_ahead
+ * decodes at a time. */
 static uint32_t batch_of(const counting *c, uint64_t budget)
 {
-    const uint64_t entry = 3 * UINT64_C(4096), most = budget / 3 / (stats_planes_bytes(c->in->largest) + entry);
+    const uint64_t entry = 3 * UINT64_C(4096),
+                   most = budget / 3 / (stats_planes_bytes(c->in->largest) + entry);
     const uint32_t want = 4 * c->threads < BATCH_MOST ? 4 * c->threads : BATCH_MOST;
     return c->in->ahead.n < 2 || most < 2 ? 1 : most < want ? (uint32_t)most : want;
 }
@@ -227,7 +247,8 @@ kiln_status kiln_prune_stats_unit(kiln_worker *w, const kiln_prune_request *q, k
     c.batch = batch_of(&c, budget);
     KILN_GO(KILN_ALLOC(&c.spacing2, c.batch > 1 ? 0 : c.in->largest, "spacing", err));
     KILN_GO(KILN_ALLOC(&c.longest, c.threads * c.in->largest, "scales", err));
-    KILN_GO(KILN_ALLOC_UNSET(&c.counts, c.threads * ELEMENTS * (uint64_t)KILN_RANK_BINS, "rank counts", err));
+    KILN_GO(KILN_ALLOC_UNSET(&c.counts, c.threads * ELEMENTS * (uint64_t)KILN_RANK_BINS,
+                             "rank counts", err));
     if (s.n) KILN_GO(statistics(&c, &s, err));
     KILN_GO(kiln_worker_put(w, "statistics", &s, sizeof s, 4, err));
 done:
@@ -237,7 +258,7 @@ done:
     return st;
 }
 
-/* ---- another bake --------------------------------------------------------------------------------------------------- */
+/* ---- another bake ---------------------------------------------------------------------------- */
 static float largest_of(const float *log_scales, uint64_t n, float largest)
 {
     for (uint64_t i = 0; i < n; i++) largest = log_scales[i] > largest ? log_scales[i] : largest;
@@ -245,18 +266,22 @@ static float largest_of(const float *log_scales, uint64_t n, float largest)
 }
 
 /* largest: log of the largest axis, -INFINITY without rows. */
-static kiln_status tally_layer(kiln_manifest *m, const kiln_layer *l, kiln_tally *t, float *largest, kiln_error *err)
+static kiln_status tally_layer(kiln_manifest *m, const kiln_layer *l, kiln_tally *t, float *largest,
+                               kiln_error *err)
 {
     for (uint32_t i = 0; i < l->n_chunks; i++) {
         const kiln_chunk *c = &l->chunks[i];
         float *planes;
         if (c->count == 0) continue;
         if (!kiln_chunk_plane(c, "log_scales"))
-            return kiln_fail(err, KILN_E_INPUT, "it holds points that have no scale yet; run kiln-knn on it first");
+            return kiln_fail(err, KILN_E_INPUT,
+                             "it holds points that have no scale yet; run kiln-knn on it first");
         KILN_TRY(KILN_ALLOC(&planes, 4 * c->count, "scales", err));
         float *logits = planes + 3 * c->count;
-        kiln_status st = kiln_plane_read(m, c, "log_scales", planes, 3 * c->count * sizeof *planes, err);
-        if (st == KILN_OK) st = kiln_plane_read(m, c, "opacity_logits", logits, c->count * sizeof *planes, err);
+        kiln_status st =
+            kiln_plane_read(m, c, "log_scales", planes, 3 * c->count * sizeof *planes, err);
+        if (st == KILN_OK)
+            st = kiln_plane_read(m, c, "opacity_logits", logits, c->count * sizeof *planes, err);
         if (st == KILN_OK) {
             kiln_tally_rows(t, 0, c->count, planes, logits, NULL);
             *largest = largest_of(planes, 3 * c->count, *largest);
@@ -271,7 +296,8 @@ static kiln_status tally_layer(kiln_manifest *m, const kiln_layer *l, kiln_tally
 uint64_t kiln_prune_scales_ram(const kiln_prune_size *s)
 {
     (void)s; /* its layer is another one, whose chunks have as many rows at most */
-    return 4 * KILN_BLOCK_ROWS * sizeof(float) + kiln_read_ram(3 * KILN_BLOCK_ROWS * sizeof(float)) + sizeof(kiln_tally);
+    return 4 * KILN_BLOCK_ROWS * sizeof(float) +
+           kiln_read_ram(3 * KILN_BLOCK_ROWS * sizeof(float)) + sizeof(kiln_tally);
 }
 
 kiln_status kiln_prune_scales_unit(kiln_worker *w, const kiln_prune_request *q, kiln_error *err)
@@ -283,7 +309,8 @@ kiln_status kiln_prune_scales_unit(kiln_worker *w, const kiln_prune_request *q, 
     kiln_status st;
     KILN_GO(KILN_ALLOC(&t, 1, "a tally", err));
     KILN_GO(kiln_manifest_open(q->text, KILN_OPEN_READ, "prune", true, &m, err));
-    KILN_GO(kiln_layer_newest(m, KILN_FORM_DRAWABLE, &l, err)); /* what a renderer would get of it */
+    /* what a renderer would get of it */
+    KILN_GO(kiln_layer_newest(m, KILN_FORM_DRAWABLE, &l, err));
     KILN_GO(tally_layer(m, l, t, &largest, err));
     KILN_GO(kiln_worker_put(w, "tally", t, sizeof *t, 8, err));
     KILN_GO(kiln_worker_put(w, "largest", &largest, sizeof largest, 4, err));

@@ -21,7 +21,9 @@ static uint64_t choose_rows(kiln_run *r, const kiln_pruning *p, uint32_t neighbo
     uint64_t rows = p->o->outlier_range;
     if (!rows && (n <= STRAY_RANGE_ROWS_LEAST || strays_ram(p, neighbors, 0) <= may)) return 0;
     if (!rows)
-        for (rows = STRAY_RANGE_ROWS; rows > STRAY_RANGE_ROWS_LEAST && strays_ram(p, neighbors, rows) > may;) rows /= 2;
+        for (rows = STRAY_RANGE_ROWS;
+             rows > STRAY_RANGE_ROWS_LEAST && strays_ram(p, neighbors, rows) > may;)
+            rows /= 2;
     const uint64_t page = kiln_range_page_rows(n, rows);
     return (rows + page - 1) / page * page;
 }
@@ -43,19 +45,23 @@ static kiln_hash stray_key(kiln_run *r, const kiln_pruning *p, const kiln_prune_
     kiln_hasher *h = kiln_run_key_bare(r, "strays");
     kiln_key_u64(h, "neighbors", sor->neighbors);
     kiln_key_f64(h, "sigmas", sor->sigmas);
-    for (uint32_t i = 0; i < p->input->n_chunks; i++) kiln_key_plane(h, &p->input->chunks[i], "means");
+    for (uint32_t i = 0; i < p->input->n_chunks; i++)
+        kiln_key_plane(h, &p->input->chunks[i], "means");
     return kiln_key_end(h);
 }
 
-static kiln_status prepare_ranges(kiln_run *r, const kiln_pruning *p, kiln_prune_sor *sor, uint64_t ram, kiln_error *err)
+static kiln_status prepare_ranges(kiln_run *r, const kiln_pruning *p, kiln_prune_sor *sor,
+                                  uint64_t ram, kiln_error *err)
 {
     enum { VALUE = 4 };
     char folder[KILN_PATH_MAX];
     sor->page_rows = kiln_range_page_rows(p->input->count, sor->range_rows);
     memcpy(sor->root_centre, p->scene.root_centre, sizeof sor->root_centre);
     sor->root_half = p->scene.has_root ? p->scene.root_half : 1;
-    KILN_TRY(kiln_run_scratch(r, sor->scratch, folder, err)); /* the unit empties it, so the run's end removes it */
-    return kiln_run_check_scratch(r, kiln_spatial_scratch_bytes(p->input, true, ram) + p->input->count * VALUE, err);
+    /* the unit empties it, so the run's end removes it */
+    KILN_TRY(kiln_run_scratch(r, sor->scratch, folder, err));
+    return kiln_run_check_scratch(
+        r, kiln_spatial_scratch_bytes(p->input, true, ram) + p->input->count * VALUE, err);
 }
 
 static kiln_status is_stray_unit_stored(kiln_run *r, kiln_hash key, bool *stored, kiln_error *err)
@@ -81,13 +87,17 @@ kiln_status kiln_pruning_find_strays(kiln_run *r, kiln_pruning *p, kiln_error *e
     u.key = sor.scratch = stray_key(r, p, &sor);
     u.ram = head.ram = strays_ram(p, sor.neighbors, sor.range_rows);
     KILN_TRY(is_stray_unit_stored(r, u.key, &stored, err));
-    if (sor.range_rows > 0 && (!stored || kiln_run_force(r))) KILN_GO(prepare_ranges(r, p, &sor, u.ram, err));
+    if (sor.range_rows > 0 && (!stored || kiln_run_force(r)))
+        KILN_GO(prepare_ranges(r, p, &sor, u.ram, err));
     head.text_bytes = sizeof sor;
-    KILN_GO(kiln_pruning_set_payload(&u, &(kiln_prune_request){.head = &head, .text = (const char *)&sor}, true, err));
+    KILN_GO(kiln_pruning_set_payload(
+        &u, &(kiln_prune_request){.head = &head, .text = (const char *)&sor}, true, err));
     KILN_GO(kiln_run_units(r, "looking for stray rows", &u, 1, err));
     KILN_GO(kiln_unit_data(r, &u, "strays", (void **)&p->strays, &bytes, err));
     p->stray_bytes = kiln_pruning_stray_bytes(p);
-    if (bytes != p->stray_bytes) st = kiln_unit_refuse(r, &u, kiln_fail(err, KILN_E_IO, "it is not of this layer's rows"), err);
+    if (bytes != p->stray_bytes)
+        st = kiln_unit_refuse(r, &u, kiln_fail(err, KILN_E_IO, "it is not of this layer's rows"),
+                              err);
 done:
     kiln_units_release(&u, 1);
     free(u.payload);

@@ -44,14 +44,17 @@ static const void *look_payload_of(const void *job)
 static kiln_hash look_key(kiln_run *r, const kiln_render_plan *s, const kiln_render_job *j)
 {
     kiln_hasher *h = kiln_run_key_bare(r, "look for the background");
-    kiln_key_hash(h, "picture", kiln_view_request_picture_key(&j->request, &s->keys, &j->chunks, s->background, ""));
+    kiln_key_hash(
+        h, "picture",
+        kiln_view_request_picture_key(&j->request, &s->keys, &j->chunks, s->background, ""));
     kiln_render_photo_key(h, s, j->camera);
     kiln_render_exposure_key(h, s, j);
     return kiln_key_end(h);
 }
 
 /* Of n cameras with photos, at most `most`, evenly spread. */
-static kiln_status make_looks(kiln_run *r, kiln_render_plan *s, uint32_t most, looks *l, kiln_error *err)
+static kiln_status make_looks(kiln_run *r, kiln_render_plan *s, uint32_t most, looks *l,
+                              kiln_error *err)
 {
     uint32_t n = 0, seen = 0;
     for (uint32_t i = 0; i < s->n_cameras; i++) n += s->cameras[i].photo[0] != '\0';
@@ -86,7 +89,8 @@ static kiln_status read_counters(const char *counters, kiln_outside *out, kiln_e
 }
 
 /* *all: every look was there. */
-static kiln_status find_stored(kiln_run *r, const looks *l, kiln_outside *views, bool *all, kiln_error *err)
+static kiln_status find_stored(kiln_run *r, const looks *l, kiln_outside *views, bool *all,
+                               kiln_error *err)
 {
     *all = !kiln_run_force(r);
     for (uint32_t i = 0; i < l->n && *all; i++) {
@@ -105,7 +109,8 @@ static kiln_status look_at_photos(kiln_run *r, const looks *l, kiln_outside *vie
     KILN_TRY(find_stored(r, l, views, &all, err));
     if (all && kiln_run_is_once(r)) return KILN_OK;
     KILN_TRY(
-        kiln_run_units(r, "looking for the background of the photos", l->units, l->n, err)); /* stored ones stay in use by that */
+        /* stored ones stay in use by that */
+        kiln_run_units(r, "looking for the background of the photos", l->units, l->n, err));
     for (uint32_t i = 0; i < l->n && !all; i++) {
         json_t *c;
         views[i] = (kiln_outside){0};
@@ -117,7 +122,8 @@ static kiln_status look_at_photos(kiln_run *r, const looks *l, kiln_outside *vie
     return KILN_OK;
 }
 
-static kiln_status are_white(kiln_run *r, kiln_render_plan *s, uint32_t most, bool *white, uint32_t *n, kiln_error *err)
+static kiln_status are_white(kiln_run *r, kiln_render_plan *s, uint32_t most, bool *white,
+                             uint32_t *n, kiln_error *err)
 {
     kiln_status st;
     looks l = {0};
@@ -152,7 +158,8 @@ kiln_status kiln_render_background_choose(kiln_run *r, kiln_render_plan *s, kiln
 {
     bool white = false;
     uint32_t n = 0;
-    if (strcmp(s->o->background, "scene") != 0 || s->scene.has_background || s->against) return KILN_OK;
+    if (strcmp(s->o->background, "scene") != 0 || s->scene.has_background || s->against)
+        return KILN_OK;
     if (s->viewpoints.own) {
         KILN_TRY(are_white(r, s, FIRST, &white, &n, err));
         if (white && n == FIRST) KILN_TRY(are_white(r, s, LOOKED, &white, &n, err));

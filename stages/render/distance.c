@@ -6,8 +6,8 @@
 #include <stdlib.h>
 #include <string.h>
 
-kiln_status kiln_distance(kiln_worker *w, const kiln_render_unit *u, kiln_compared a, kiln_compared b, const uint8_t *mask,
-                          kiln_metrics *out, kiln_error *err)
+kiln_status kiln_distance(kiln_worker *w, const kiln_render_unit *u, kiln_compared a,
+                          kiln_compared b, const uint8_t *mask, kiln_metrics *out, kiln_error *err)
 {
     const uint32_t width = u->request.view.width;
     const kiln_metrics_args args = {.width = width,
@@ -24,18 +24,21 @@ kiln_status kiln_distance(kiln_worker *w, const kiln_render_unit *u, kiln_compar
 }
 
 /* The columns of a mask from x0 on; NULL: there is none. */
-static kiln_status right_of(const uint8_t *mask, uint32_t width, uint32_t height, uint32_t x0, uint8_t **out, kiln_error *err)
+static kiln_status right_of(const uint8_t *mask, uint32_t width, uint32_t height, uint32_t x0,
+                            uint8_t **out, kiln_error *err)
 {
     const uint32_t n = width - x0;
     *out = NULL;
     if (!mask) return KILN_OK;
     KILN_TRY(KILN_ALLOC_UNSET(out, (uint64_t)n * height, "mask", err));
-    for (uint32_t y = 0; y < height; y++) memcpy(*out + (size_t)y * n, mask + (size_t)y * width + x0, n);
+    for (uint32_t y = 0; y < height; y++)
+        memcpy(*out + (size_t)y * n, mask + (size_t)y * width + x0, n);
     return KILN_OK;
 }
 
 /* Cut out, and not masked: INRIA's render.py cuts, and SSIM has its border there. */
-static kiln_status compare_right_half(kiln_worker *w, const kiln_render_unit *u, kiln_compared picture, const kiln_photo *photo,
+static kiln_status compare_right_half(kiln_worker *w, const kiln_render_unit *u,
+                                      kiln_compared picture, const kiln_photo *photo,
                                       kiln_metrics *out, kiln_error *err)
 {
     const uint32_t width = u->request.view.width, height = u->request.view.height, x0 = width / 2;
@@ -57,26 +60,28 @@ static kiln_status compare_right_half(kiln_worker *w, const kiln_render_unit *u,
 }
 
 /* As the photo was exposed. */
-static kiln_status compare_exposed(kiln_worker *w, const kiln_render_unit *u, const float *rgba, const kiln_photo *photo,
-                                   kiln_metrics *out, kiln_error *err)
+static kiln_status compare_exposed(kiln_worker *w, const kiln_render_unit *u, const float *rgba,
+                                   const kiln_photo *photo, kiln_metrics *out, kiln_error *err)
 {
     const uint64_t pixels = (uint64_t)u->request.view.width * u->request.view.height;
     float *exposed = NULL;
     const float *picture = rgba;
     if (u->exposure == KILN_EXPOSURE_COMPARE) {
-        KILN_TRY(KILN_ALLOC_UNSET(&exposed, 3 * pixels, "the picture as its photo was exposed", err));
+        KILN_TRY(
+            KILN_ALLOC_UNSET(&exposed, 3 * pixels, "the picture as its photo was exposed", err));
         kiln_exposure_apply(u->exposure_matrix, rgba, pixels, exposed, 3);
         picture = exposed;
     }
     const kiln_compared a = {picture, exposed ? 3 : 4}, b = {photo->rgb.data, 3};
-    const kiln_status st =
-        u->right_half ? compare_right_half(w, u, a, photo, out, err) : kiln_distance(w, u, a, b, photo->mask, out, err);
+    const kiln_status st = u->right_half ? compare_right_half(w, u, a, photo, out, err)
+                                         : kiln_distance(w, u, a, b, photo->mask, out, err);
     free(exposed);
     return st;
 }
 
-kiln_status kiln_distance_photo(kiln_worker *w, const kiln_render_unit *u, const float *rgba, kiln_metrics *out,
-                                kiln_outside *outside, char damage[KILN_PHOTO_DAMAGE], kiln_error *err)
+kiln_status kiln_distance_photo(kiln_worker *w, const kiln_render_unit *u, const float *rgba,
+                                kiln_metrics *out, kiln_outside *outside,
+                                char damage[KILN_PHOTO_DAMAGE], kiln_error *err)
 {
     kiln_status st;
     kiln_photo photo = {0};
@@ -92,7 +97,8 @@ kiln_status kiln_distance_photo(kiln_worker *w, const kiln_render_unit *u, const
     if (photo.damage[0]) goto done;
     KILN_GO(compare_exposed(w, u, rgba, &photo, out, err));
     if (!photo.cut_out && u->exposure == KILN_EXPOSURE_OFF)
-        *outside = kiln_outside_look(rgba, photo.rgb.data, photo.mask, u->request.view.width, u->request.view.height);
+        *outside = kiln_outside_look(rgba, photo.rgb.data, photo.mask, u->request.view.width,
+                                     u->request.view.height);
 done:
     kiln_photo_release(&photo);
     return st;

@@ -17,7 +17,8 @@
 
 extern char **environ;
 
-/* What ffmpeg calls the container of files of this suffix, and whether they hold H.264; else ffmpeg chooses. */
+/* What ffmpeg calls the container of files of this suffix, and whether they hold H.264; else ffmpeg
+ * chooses. */
 static const struct {
     const char *suffix, *muxer;
     bool h264, starts_fast;
@@ -38,11 +39,14 @@ static int kind_of_video(const char *path)
 kiln_status kiln_encoder_check(const char *path, kiln_error *err)
 {
     if (kind_of_video(path) < N_KINDS) return KILN_OK;
-    return kiln_fail(err, KILN_E_USAGE, "--video '%s': the name of a video ends in .mp4, .m4v, .mov, .mkv or .webm", path);
+    return kiln_fail(err, KILN_E_USAGE,
+                     "--video '%s': the name of a video ends in .mp4, .m4v, .mov, .mkv or .webm",
+                     path);
 }
 
-/* ---- processes --------------------------------------------------------------------------------------------------------- */
-/* Starts ffmpeg with these descriptors as 0, 1 and 2; -1: /dev/null. Signals are as in a new program. Returns an errno. */
+/* ---- processes ------------------------------------------------------------------------------- */
+/* Starts ffmpeg with these descriptors as 0, 1 and 2; -1: /dev/null. Signals are as in a new
+ * program. Returns an errno. */
 static int spawn(char *const *argv, const int fds[3], pid_t *pid)
 {
     posix_spawn_file_actions_t actions;
@@ -62,10 +66,13 @@ static int spawn(char *const *argv, const int fds[3], pid_t *pid)
     }
     for (int i = 0; i < 3 && !failed; i++)
         failed = fds[i] >= 0 ? posix_spawn_file_actions_adddup2(&actions, fds[i], i)
-                             : posix_spawn_file_actions_addopen(&actions, i, "/dev/null", i == 0 ? O_RDONLY : O_WRONLY, 0);
+                             : posix_spawn_file_actions_addopen(&actions, i, "/dev/null",
+                                                                i == 0 ? O_RDONLY : O_WRONLY, 0);
     if (!failed) failed = posix_spawnattr_setsigdefault(&attributes, &defaults);
     if (!failed) failed = posix_spawnattr_setsigmask(&attributes, &none);
-    if (!failed) failed = posix_spawnattr_setflags(&attributes, POSIX_SPAWN_SETSIGDEF | POSIX_SPAWN_SETSIGMASK);
+    if (!failed)
+        failed =
+            posix_spawnattr_setflags(&attributes, POSIX_SPAWN_SETSIGDEF | POSIX_SPAWN_SETSIGMASK);
     if (!failed) failed = posix_spawnp(pid, argv[0], &actions, &attributes, argv, environ);
     (void)posix_spawnattr_destroy(&attributes);
     (void)posix_spawn_file_actions_destroy(&actions);
@@ -95,12 +102,13 @@ static void close_end(int *fd)
 static kiln_status cannot_run(int error, kiln_error *err)
 {
     return kiln_fail(err, KILN_E_IO,
-                     "cannot run ffmpeg, which makes the video: %s; install it (Debian: apt-get install ffmpeg), or pipe the "
+                     "cannot run ffmpeg, which makes the video: %s; install it (Debian: apt-get "
+                     "install ffmpeg), or pipe the "
                      "frames into another encoder with --format y4m -o -",
                      strerror(error));
 }
 
-/* ---- is it there? ------------------------------------------------------------------------------------------------------ */
+/* ---- is it there? ---------------------------------------------------------------------------- */
 kiln_status kiln_encoder_find(char version[128], kiln_error *err)
 {
     static const char begins[] = "ffmpeg version ";
@@ -113,7 +121,8 @@ kiln_status kiln_encoder_find(char version[128], kiln_error *err)
     close_end(&ends[1]);
     for (ssize_t got = 1; !failed && got != 0;) {
         char rest[512]; /* read to its end, so that it can end */
-        got = n < sizeof said - 1 ? read(ends[0], said + n, sizeof said - 1 - n) : read(ends[0], rest, sizeof rest);
+        got = n < sizeof said - 1 ? read(ends[0], said + n, sizeof said - 1 - n)
+                                  : read(ends[0], rest, sizeof rest);
         if (got < 0 && errno != EINTR) break;
         if (got > 0 && n < sizeof said - 1) n += (size_t)got;
     }
@@ -123,24 +132,40 @@ kiln_status kiln_encoder_find(char version[128], kiln_error *err)
     said[strcspn(said, "\r\n")] = '\0';
     const int status = wait_for(pid);
     if (WIFEXITED(status) && WEXITSTATUS(status) == 127 && n == 0) return cannot_run(ENOENT, err);
-    if (!WIFEXITED(status) || WEXITSTATUS(status) != 0 || strncmp(said, begins, sizeof begins - 1) != 0)
-        return kiln_fail(err, KILN_E_IO, "the program ffmpeg in the PATH is not FFmpeg: its version is '%.100s'", said);
+    if (!WIFEXITED(status) || WEXITSTATUS(status) != 0 ||
+        strncmp(said, begins, sizeof begins - 1) != 0)
+        return kiln_fail(err, KILN_E_IO,
+                         "the program ffmpeg in the PATH is not FFmpeg: its version is '%.100s'",
+                         said);
     char *word = said + sizeof begins - 1;
     word[strcspn(word, " ")] = '\0';
     (void)snprintf(version, 128, "%.127s", word);
     return KILN_OK;
 }
 
-/* ---- work --------------------------------------------------------------------------------------------------------------- */
-/* The frames are RGB of the range and transfer of a screen; the video says by which matrix they became luma and chroma. */
-static unsigned fill_arguments(int kind, char size[32], char rate[32], char file[KILN_PATH_MAX + 8], const char **a)
+/* ---- work ------------------------------------------------------------------------------------ */
+/* The frames are RGB of the range and transfer of a screen; the video says by which matrix they
+ * became luma and chroma. */
+static unsigned fill_arguments(int kind, char size[32], char rate[32], char file[KILN_PATH_MAX + 8],
+                               const char **a)
 {
-    static const char *const head[] = {"ffmpeg", "-hide_banner", "-nostats", "-loglevel", "error",
-                                       "-f",     "rawvideo",     "-pix_fmt", "rgb24",     "-video_size"};
+    static const char *const head[] = {"ffmpeg", "-hide_banner", "-nostats", "-loglevel",
+                                       "error",  "-f",           "rawvideo", "-pix_fmt",
+                                       "rgb24",  "-video_size"};
     static const char *const colours[] = {
-        "-i",           "pipe:0",     "-an",         "-vf",   "scale=out_color_matrix=bt709:out_range=tv,format=yuv420p",
-        "-color_range", "tv",         "-colorspace", "bt709", "-color_primaries",
-        "bt709",        "-color_trc", "iec61966-2-1"};
+        "-i",
+        "pipe:0",
+        "-an",
+        "-vf",
+        "scale=out_color_matrix=bt709:out_range=tv,format=yuv420p",
+        "-color_range",
+        "tv",
+        "-colorspace",
+        "bt709",
+        "-color_primaries",
+        "bt709",
+        "-color_trc",
+        "iec61966-2-1"};
     unsigned n = 0;
     for (size_t i = 0; i < sizeof head / sizeof *head; i++) a[n++] = head[i];
     a[n++] = size;
@@ -165,8 +190,8 @@ static unsigned fill_arguments(int kind, char size[32], char rate[32], char file
     return n;
 }
 
-kiln_status kiln_encoder_start(kiln_encoder *e, const char *path, uint32_t width, uint32_t height, kiln_video_rate rate,
-                               kiln_error *err)
+kiln_status kiln_encoder_start(kiln_encoder *e, const char *path, uint32_t width, uint32_t height,
+                               kiln_video_rate rate, kiln_error *err)
 {
     enum { ARGUMENTS = 48, PIPE_BYTES = 1 << 20 };
     const char *arguments[ARGUMENTS];
@@ -176,7 +201,8 @@ kiln_status kiln_encoder_start(kiln_encoder *e, const char *path, uint32_t width
     KILN_TRY(kiln_make_parents(path, err));
     KILN_TRY(kiln_file_replaceable(path, err));
     kiln_leftovers_drop(path);
-    KILN_TRY(kiln_temporary_create(path, e->part, &part, err)); /* ffmpeg opens it by its name, and replaces nothing else */
+    /* ffmpeg opens it by its name, and replaces nothing else */
+    KILN_TRY(kiln_temporary_create(path, e->part, &part, err));
     (void)close(part);
     (void)snprintf(size, sizeof size, "%ux%u", width, height);
     (void)snprintf(fps, sizeof fps, "%u/%u", rate.num, rate.den);
@@ -184,7 +210,9 @@ kiln_status kiln_encoder_start(kiln_encoder *e, const char *path, uint32_t width
     (void)fill_arguments(kind_of_video(path), size, fps, file, arguments);
     KILN_TRY(make_pipe(in, err));
     kiln_status st = make_pipe(says, err);
-    const int failed = st == KILN_OK ? spawn((char *const *)arguments, (const int[3]){in[0], -1, says[1]}, &e->pid) : 0;
+    const int failed =
+        st == KILN_OK ? spawn((char *const *)arguments, (const int[3]){in[0], -1, says[1]}, &e->pid)
+                      : 0;
     if (failed) st = cannot_run(failed, err);
     if (st != KILN_OK) e->pid = 0;
     close_end(&in[0]);
@@ -192,7 +220,8 @@ kiln_status kiln_encoder_start(kiln_encoder *e, const char *path, uint32_t width
     e->in = in[1];
     e->says = says[0];
     if (st != KILN_OK) return st;
-    if (fcntl(e->in, F_SETFL, O_WRONLY | O_NONBLOCK) != 0 || fcntl(e->says, F_SETFL, O_RDONLY | O_NONBLOCK) != 0)
+    if (fcntl(e->in, F_SETFL, O_WRONLY | O_NONBLOCK) != 0 ||
+        fcntl(e->says, F_SETFL, O_RDONLY | O_NONBLOCK) != 0)
         return kiln_fail(err, KILN_E_IO, "cannot set up the pipe to ffmpeg: %s", strerror(errno));
     (void)fcntl(e->in, F_SETPIPE_SZ, PIPE_BYTES); /* a smaller one is slower, no more */
     return KILN_OK;
@@ -242,10 +271,13 @@ static kiln_status judge_exit(const kiln_encoder *e, int status, kiln_error *err
 {
     const char *between = e->last[0] ? "; it says: " : "";
     if (WIFSIGNALED(status))
-        return kiln_fail(err, KILN_E_IO, "ffmpeg was ended by signal %d (%s), so there is no video%s%s", WTERMSIG(status),
-                         strsignal(WTERMSIG(status)), between, e->last);
-    return kiln_fail(err, KILN_E_IO, "ffmpeg ended with exit code %d before the video was complete, so there is no video%s%s",
-                     WEXITSTATUS(status), between, e->last);
+        return kiln_fail(err, KILN_E_IO,
+                         "ffmpeg was ended by signal %d (%s), so there is no video%s%s",
+                         WTERMSIG(status), strsignal(WTERMSIG(status)), between, e->last);
+    return kiln_fail(
+        err, KILN_E_IO,
+        "ffmpeg ended with exit code %d before the video was complete, so there is no video%s%s",
+        WEXITSTATUS(status), between, e->last);
 }
 
 kiln_status kiln_encoder_ended(kiln_encoder *e, kiln_error *err)
@@ -265,7 +297,8 @@ bool kiln_encoder_is_done(kiln_encoder *e)
     return e->says < 0;
 }
 
-kiln_status kiln_encoder_finish(kiln_encoder *e, const char *path, const kiln_product_seen *seen, kiln_error *err)
+kiln_status kiln_encoder_finish(kiln_encoder *e, const char *path, const kiln_product_seen *seen,
+                                kiln_error *err)
 {
     const int status = reap(e);
     if (!WIFEXITED(status) || WEXITSTATUS(status) != 0) return judge_exit(e, status, err);

@@ -21,8 +21,10 @@ static const kiln_source_file *source_of(const kiln_render_plan *s)
 static kiln_status read_notes(kiln_render_plan *s, kiln_error *err)
 {
     json_t *notes; /* NULL: they are no JSON */
-    KILN_TRY(kiln_json_parse(s->scene.notes, strlen(s->scene.notes), 0, "the scene's notes", &notes, NULL, err));
-    s->trained_left = json_is_true(json_object_get(json_object_get(notes, "cfg_args"), "train_test_exp"));
+    KILN_TRY(kiln_json_parse(s->scene.notes, strlen(s->scene.notes), 0, "the scene's notes", &notes,
+                             NULL, err));
+    s->trained_left =
+        json_is_true(json_object_get(json_object_get(notes, "cfg_args"), "train_test_exp"));
     json_decref(notes);
     return KILN_OK;
 }
@@ -34,7 +36,9 @@ static kiln_status check_unchanged_source(const kiln_source_file *f, kiln_error 
     KILN_TRY(kiln_file_stat(f->path, &now, err));
     if (now.size == f->size && now.mtime_ns == f->mtime_ns && now.inode == f->inode) return KILN_OK;
     KILN_TRY(kiln_hash_file(f->path, &hash, err));
-    return kiln_hash_equal(hash, f->hash) ? KILN_OK : kiln_fail(err, KILN_E_INPUT, "'%s' changed since import", f->path);
+    return kiln_hash_equal(hash, f->hash)
+               ? KILN_OK
+               : kiln_fail(err, KILN_E_INPUT, "'%s' changed since import", f->path);
 }
 
 kiln_status kiln_render_exposures_get(kiln_render_plan *s, kiln_error *err)
@@ -61,14 +65,16 @@ kiln_status kiln_render_exposures_match(kiln_render_plan *s, kiln_error *err)
 /* Of the plan's cameras, and of no smaller copy of one. */
 static const kiln_exposure *exposure_of(const kiln_render_plan *s, const kiln_render_job *j)
 {
-    const bool known = s->exposure_of && !s->against && j->camera >= s->cameras && j->camera < s->cameras + s->n_cameras;
+    const bool known = s->exposure_of && !s->against && j->camera >= s->cameras &&
+                       j->camera < s->cameras + s->n_cameras;
     const kiln_exposure *e = known ? s->exposure_of[j->camera - s->cameras] : NULL;
     return e && !kiln_exposure_is_identity(e->m) ? e : NULL;
 }
 
 static bool is_test(const kiln_render_job *j) { return strcmp(j->camera->split, "test") == 0; }
 
-void kiln_render_exposure_set(const kiln_render_plan *s, const kiln_render_job *j, kiln_render_unit *u)
+void kiln_render_exposure_set(const kiln_render_plan *s, const kiln_render_job *j,
+                              kiln_render_unit *u)
 {
     const kiln_exposure *e = exposure_of(s, j);
     u->may_expose = s->exposure_file != NULL;
@@ -84,9 +90,11 @@ kiln_status kiln_render_exposures_check(const kiln_render_plan *s, kiln_error *e
     for (uint32_t i = 0; i < s->n_jobs; i++) due |= s->jobs[i].due;
     if (!due || !s->exposures_lost[0]) return KILN_OK;
     if (s->o->exposure == KILN_EXPOSURE_ON)
-        return kiln_fail(err, KILN_E_INPUT, "--exposure on needs exposures: %s; import again, or give --no-exposure",
+        return kiln_fail(err, KILN_E_INPUT,
+                         "--exposure on needs exposures: %s; import again, or give --no-exposure",
                          s->exposures_lost);
-    kiln_warn("pictures are not measured, because photos need the exposures: %s; import again, or give --no-exposure",
+    kiln_warn("pictures are not measured, because photos need the exposures: %s; import again, or "
+              "give --no-exposure",
               s->exposures_lost);
     return KILN_OK;
 }
@@ -129,27 +137,30 @@ kiln_status kiln_render_exposures_report(const kiln_render_plan *s, json_t *out,
                        "they are; --exposure on: draw them so)",
                        n_measured, s->n_jobs);
     if (sentence[0]) KILN_TRY(tell_exposure(out, sentence, err));
-    (void)snprintf(
-        sentence, sizeof sentence,
-        "%u test view%s measured in the right half alone, as in INRIA's render.py, because cfg_args says train_test_exp=True: "
-        "the left half was trained on",
-        n_half, n_half == 1 ? " is" : "s are");
+    (void)snprintf(sentence, sizeof sentence,
+                   "%u test view%s measured in the right half alone, as in INRIA's render.py, "
+                   "because cfg_args says train_test_exp=True: "
+                   "the left half was trained on",
+                   n_half, n_half == 1 ? " is" : "s are");
     if (n_half > 0) KILN_TRY(tell_exposure(out, sentence, err));
     if (n + n_half == 0) return KILN_OK;
-    json_t *v =
-        json_pack("{s:s, s:i, s:i, s:i}", "file", KILN_EXPOSURE_FILE, "drawn", (int)(s->o->exposure == KILN_EXPOSURE_ON ? n : 0),
-                  "compared", (int)n_measured, "right_halves", (int)n_half);
-    if (!v || json_object_set_new(out, "exposure", v) != 0) return kiln_fail(err, KILN_E_NOMEM, "out of memory for the report");
+    json_t *v = json_pack("{s:s, s:i, s:i, s:i}", "file", KILN_EXPOSURE_FILE, "drawn",
+                          (int)(s->o->exposure == KILN_EXPOSURE_ON ? n : 0), "compared",
+                          (int)n_measured, "right_halves", (int)n_half);
+    if (!v || json_object_set_new(out, "exposure", v) != 0)
+        return kiln_fail(err, KILN_E_NOMEM, "out of memory for the report");
     return KILN_OK;
 }
 
-void kiln_exposure_apply(const double m[12], const float *in, uint64_t n, float *out, uint32_t out_step)
+void kiln_exposure_apply(const double m[12], const float *in, uint64_t n, float *out,
+                         uint32_t out_step)
 {
     float e[12];
     for (int i = 0; i < 12; i++) e[i] = (float)m[i];
     for (uint64_t i = 0; i < n; i++) {
         const float p[3] = {in[4 * i], in[4 * i + 1], in[4 * i + 2]};
         for (int c = 0; c < 3; c++)
-            out[out_step * i + (uint64_t)c] = p[0] * e[c] + p[1] * e[4 + c] + p[2] * e[8 + c] + e[4 * c + 3];
+            out[out_step * i + (uint64_t)c] =
+                p[0] * e[c] + p[1] * e[4 + c] + p[2] * e[8 + c] + e[4 * c + 3];
     }
 }

@@ -1,8 +1,9 @@
 /* made -- what a worker is told of a picture, made of what is kept of it (render_plan.h).
  *
- * Problem. The payload of a picture is 18 KB, most of it room for paths, and what a list of pictures takes is taken for each of
- * them. Layout. The plan keeps the numbers that were computed; everything else follows from the camera, its sources and the
- * options, and is made again for each picture that is asked for, in one place in memory. */
+ * Problem. The payload of a picture is 18 KB, most of it room for paths, and what a list of
+ * pictures takes is taken for each of them. Layout. The plan keeps the numbers that were computed;
+ * everything else follows from the camera, its sources and the options, and is made again for each
+ * picture that is asked for, in one place in memory. */
 #include "stages/render/exposure.h"
 #include "stages/render/picture_places.h"
 #include "stages/render/stored_pictures.h"
@@ -24,10 +25,12 @@ static kiln_file_info state_of(const kiln_source_file *f)
 }
 
 /* The photo that the picture is compared with. A frame of a video is compared with none. */
-static kiln_status set_photo(const kiln_render_plan *s, const kiln_camera *c, kiln_render_unit *u, kiln_error *err)
+static kiln_status set_photo(const kiln_render_plan *s, const kiln_camera *c, kiln_render_unit *u,
+                             kiln_error *err)
 {
     if (!c->photo[0] || s->video) return KILN_OK;
-    const kiln_source_file *f = kiln_render_source_at(s, c->photo), *mask = kiln_render_source_at(s, c->mask);
+    const kiln_source_file *f = kiln_render_source_at(s, c->photo),
+                           *mask = kiln_render_source_at(s, c->mask);
     snprintf(u->photo, sizeof u->photo, "%s", c->photo);
     snprintf(u->mask, sizeof u->mask, "%s", c->mask);
     if (c->distorted) KILN_TRY(kiln_pinhole_lens(c, &u->lens, err));
@@ -65,8 +68,9 @@ static void set_numbers(const kiln_render_plan *s, const kiln_render_job *j, kil
     kiln_render_exposure_set(s, j, u);
 }
 
-/* Sets to 0 what is made of a job. Behind the ends of texts all is 0 already: their rooms are 22 KB, of which a few hundred bytes
- * are in use, and with 20,000 pictures to look for, clearing all of it was an eighth of the time. */
+/* Sets to 0 what is made of a job. Behind the ends of texts all is 0 already: their rooms are 22
+ * KB, of which a few hundred bytes are in use, and with 20,000 pictures to look for, clearing all
+ * of it was an eighth of the time. */
 static void clear_made(kiln_render_made *made)
 {
 #define TEXT(member)                                            \
@@ -79,9 +83,10 @@ static void clear_made(kiln_render_made *made)
                  TEXT(unit.depth),  TEXT(unit.frame.path), TEXT(relative)}; /* in their order */
 #undef TEXT
 #define BEFORE(a, b) (offsetof(kiln_render_made, a) < offsetof(kiln_render_made, b))
-    _Static_assert(BEFORE(unit.camera, unit.photo) && BEFORE(unit.photo, unit.mask) && BEFORE(unit.mask, unit.picture) &&
-                       BEFORE(unit.picture, unit.depth) && BEFORE(unit.depth, unit.frame.path) &&
-                       BEFORE(unit.frame.path, relative) && BEFORE(relative, looked_at),
+    _Static_assert(BEFORE(unit.camera, unit.photo) && BEFORE(unit.photo, unit.mask) &&
+                       BEFORE(unit.mask, unit.picture) && BEFORE(unit.picture, unit.depth) &&
+                       BEFORE(unit.depth, unit.frame.path) && BEFORE(unit.frame.path, relative) &&
+                       BEFORE(relative, looked_at),
                    "the texts of kiln_render_made have another order: put them into it here, too");
 #undef BEFORE
     char *const bytes = (char *)made;
@@ -94,7 +99,8 @@ static void clear_made(kiln_render_made *made)
     memset(bytes + from, 0, offsetof(kiln_render_made, looked_at) - from);
 }
 
-kiln_status kiln_render_make(const kiln_render_job *j, const kiln_render_made **out, kiln_error *err)
+kiln_status kiln_render_make(const kiln_render_job *j, const kiln_render_made **out,
+                             kiln_error *err)
 {
     const kiln_render_plan *s = j->plan;
     kiln_render_made *made = s->made;
@@ -117,7 +123,8 @@ kiln_status kiln_render_make(const kiln_render_job *j, const kiln_render_made **
 const kiln_render_made *kiln_render_made_of(const kiln_render_job *j)
 {
     const kiln_render_made *made = j->plan->made;
-    (void)(kiln_render_make(j, &made, NULL) == KILN_OK); /* it was made before, by the same numbers */
+    /* it was made before, by the same numbers */
+    (void)(kiln_render_make(j, &made, NULL) == KILN_OK);
     return made;
 }
 

@@ -7,7 +7,8 @@
 #include <stdio.h>
 #include <string.h>
 
-#define NEAR (16 / 255.0)     /* compression, noise and uneven light change a plain background by less than this, mostly */
+/* compression, noise and uneven light change a plain background by less than this, mostly */
+#define NEAR (16 / 255.0)
 #define NOT_EQUAL (8 / 255.0) /* a background this far away is another colour: 30 dB at best */
 enum {
     LOOKED = 1 << 16,  /* pixels of a picture, more or less */
@@ -30,7 +31,7 @@ static bool is_near(const double a[3], const double b[3], double within)
     return true;
 }
 
-/* ---- one camera ----------------------------------------------------------------------------------------------------------- */
+/* ---- one camera ------------------------------------------------------------------------------ */
 typedef struct {
     const float *rgba, *photo;
     const uint8_t *mask;
@@ -47,7 +48,8 @@ static uint64_t each_empty(const samples *s, visit_fn *visit, void *context)
             const size_t at = (size_t)y * s->width + x;
             if (!is_empty(s->rgba + 4 * at) || (s->mask && s->mask[at] == 0)) continue;
             const float *p = s->photo + 3 * at;
-            const double colour[3] = {clamped((double)p[0]), clamped((double)p[1]), clamped((double)p[2])};
+            const double colour[3] = {clamped((double)p[0]), clamped((double)p[1]),
+                                      clamped((double)p[2])};
             visit(context, colour);
         }
     return looked;
@@ -93,12 +95,14 @@ static void add_near(void *context, const double colour[3])
     for (int c = 0; c < 3; c++) n->sum[c] += colour[c];
 }
 
-kiln_outside kiln_outside_look(const float *rgba, const float *photo, const uint8_t *mask, uint32_t width, uint32_t height)
+kiln_outside kiln_outside_look(const float *rgba, const float *photo, const uint8_t *mask,
+                               uint32_t width, uint32_t height)
 {
     enum { TURNS = 3 }; /* the middle of a level first, then the mean of what is near it */
     kiln_outside out = {0};
     colour_counts counts;
-    samples s = {.rgba = rgba, .photo = photo, .mask = mask, .width = width, .height = height, .step = 1};
+    samples s = {
+        .rgba = rgba, .photo = photo, .mask = mask, .width = width, .height = height, .step = 1};
     while ((uint64_t)(width / s.step) * (height / s.step) > LOOKED) s.step++;
     memset(&counts, 0, sizeof counts);
     out.looked = each_empty(&s, count_colour, &counts);
@@ -115,28 +119,34 @@ kiln_outside kiln_outside_look(const float *rgba, const float *photo, const uint
     return out;
 }
 
-/* ---- counters ------------------------------------------------------------------------------------------------------------- */
+/* ---- counters -------------------------------------------------------------------------------- */
 json_t *kiln_outside_json(const kiln_outside *o)
 {
-    return json_pack("{s:I, s:I, s:I, s:[o, o, o]}", "looked", (json_int_t)o->looked, "empty", (json_int_t)o->empty, "near",
-                     (json_int_t)o->near, "colour", kiln_json_real(o->colour[0]), kiln_json_real(o->colour[1]),
+    return json_pack("{s:I, s:I, s:I, s:[o, o, o]}", "looked", (json_int_t)o->looked, "empty",
+                     (json_int_t)o->empty, "near", (json_int_t)o->near, "colour",
+                     kiln_json_real(o->colour[0]), kiln_json_real(o->colour[1]),
                      kiln_json_real(o->colour[2]));
 }
 
 kiln_outside kiln_outside_of_json(const json_t *v)
 {
     const json_int_t looked = json_integer_value(json_object_get(v, "looked")),
-                     empty = json_integer_value(json_object_get(v, "empty")), near = json_integer_value(json_object_get(v, "near"));
+                     empty = json_integer_value(json_object_get(v, "empty")),
+                     near = json_integer_value(json_object_get(v, "near"));
     kiln_outside o = {0};
     if (near <= 0 || near > empty || empty > looked || looked > (json_int_t)LOOKED * 4) return o;
-    o = (kiln_outside){.looked = (uint64_t)looked, .empty = (uint64_t)empty, .near = (uint64_t)near};
-    for (size_t c = 0; c < 3; c++) o.colour[c] = clamped(json_number_value(json_array_get(json_object_get(v, "colour"), c)));
+    o = (kiln_outside){
+        .looked = (uint64_t)looked, .empty = (uint64_t)empty, .near = (uint64_t)near};
+    for (size_t c = 0; c < 3; c++)
+        o.colour[c] = clamped(json_number_value(json_array_get(json_object_get(v, "colour"), c)));
     return o;
 }
 
-/* ---- all of them ------------------------------------------------------------------------------------------------------------ */
-/* Counts the pixels near a colour over the cameras whose own colour is near it, and averages their colours. */
-static uint64_t count_near(const kiln_outside *views, uint32_t n, const double of[3], double mean[3])
+/* ---- all of them ----------------------------------------------------------------------------- */
+/* Counts the pixels near a colour over the cameras whose own colour is near it, and averages their
+ * colours. */
+static uint64_t count_near(const kiln_outside *views, uint32_t n, const double of[3],
+                           double mean[3])
 {
     uint64_t near = 0;
     double sum[3] = {0};
@@ -149,7 +159,8 @@ static uint64_t count_near(const kiln_outside *views, uint32_t n, const double o
     return near;
 }
 
-bool kiln_outside_differs(const kiln_outside *views, uint32_t n, const double background[3], double colour[3])
+bool kiln_outside_differs(const kiln_outside *views, uint32_t n, const double background[3],
+                          double colour[3])
 {
     uint64_t looked = 0, empty = 0, most = 0;
     uint32_t tried = 0;
@@ -166,7 +177,8 @@ bool kiln_outside_differs(const kiln_outside *views, uint32_t n, const double ba
         most = near;
         memcpy(colour, mean, sizeof mean);
     }
-    return empty > 0 && empty * LEAST_EMPTY >= looked && most * 100 >= empty * SHARE && !is_near(colour, background, NOT_EQUAL);
+    return empty > 0 && empty * LEAST_EMPTY >= looked && most * 100 >= empty * SHARE &&
+           !is_near(colour, background, NOT_EQUAL);
 }
 
 void kiln_colour_text(const double colour[3], char out[16])

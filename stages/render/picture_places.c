@@ -8,11 +8,17 @@
 #include <stdio.h>
 #include <string.h>
 
-/* ---- what -o names ------------------------------------------------------------------------------------------------------ */
+/* ---- what -o names --------------------------------------------------------------------------- */
 /* Says whether -o names a folder: it ends with a slash, or the folder exists. */
-static bool output_is_folder(const kiln_render_options *o) { return !kiln_path_base(o->output)[0] || kiln_is_dir(o->output); }
+static bool output_is_folder(const kiln_render_options *o)
+{
+    return !kiln_path_base(o->output)[0] || kiln_is_dir(o->output);
+}
 
-static bool output_is_file(const kiln_render_plan *s) { return s->o->output && s->n_jobs == 1 && !output_is_folder(s->o); }
+static bool output_is_file(const kiln_render_plan *s)
+{
+    return s->o->output && s->n_jobs == 1 && !output_is_folder(s->o);
+}
 
 /* "NAME.png, NAME.npy" */
 static void list_written(char *out, size_t size)
@@ -28,7 +34,8 @@ static void list_written(char *out, size_t size)
 static bool same_suffix(uint32_t a, uint32_t b)
 {
     if (a == KILN_RENDER_NO_FILE || b == KILN_RENDER_NO_FILE) return a == b;
-    return !strcmp(kiln_picture_suffix((kiln_picture_format)a), kiln_picture_suffix((kiln_picture_format)b));
+    return !strcmp(kiln_picture_suffix((kiln_picture_format)a),
+                   kiln_picture_suffix((kiln_picture_format)b));
 }
 
 /* The suffix of -o names a format that is written, and the one of --format. */
@@ -41,36 +48,46 @@ static kiln_status check_suffix(const kiln_render_options *o, const kiln_cli *cl
     if (!kiln_picture_suffix_is_written(o->output)) {
         list_written(written, sizeof written);
         return kiln_fail(err, KILN_E_USAGE,
-                         "-o '%s': '.%s' is not a format that kiln-render writes; it writes %s, or a folder of such files (end its "
+                         "-o '%s': '.%s' is not a format that kiln-render writes; it writes %s, or "
+                         "a folder of such files (end its "
                          "name with a slash)",
                          o->output, suffix, written);
     }
     if (kiln_opt_given(cli, "format") && !same_suffix(of_suffix, o->format))
-        return kiln_fail(err, KILN_E_USAGE, "-o '%s' names the format %s, but --format names another one; leave out one of them",
-                         o->output, kiln_picture_suffix(of_suffix));
+        return kiln_fail(
+            err, KILN_E_USAGE,
+            "-o '%s' names the format %s, but --format names another one; leave out one of them",
+            o->output, kiln_picture_suffix(of_suffix));
     if (of_suffix >= KILN_JPEG && o->alpha && kiln_opt_given(cli, "alpha"))
-        return kiln_fail(err, KILN_E_USAGE, "--alpha is of PNGs, and -o '%s' is none; name a .png or leave out --alpha", o->output);
+        return kiln_fail(
+            err, KILN_E_USAGE,
+            "--alpha is of PNGs, and -o '%s' is none; name a .png or leave out --alpha", o->output);
     return KILN_OK;
 }
 
-/* ---- one stream of all pictures ------------------------------------------------------------------------------------ */
-static kiln_status refuse_beside(const kiln_cli *cli, const char *what, const char *const *others, size_t n, kiln_error *err)
+/* ---- one stream of all pictures -------------------------------------------------------------- */
+static kiln_status refuse_beside(const kiln_cli *cli, const char *what, const char *const *others,
+                                 size_t n, kiln_error *err)
 {
     for (size_t i = 0; i < n; i++)
         if (kiln_opt_given(cli, others[i]))
-            return kiln_fail(err, KILN_E_USAGE, "%s and --%s do not go together; leave out one of them", what, others[i]);
+            return kiln_fail(err, KILN_E_USAGE,
+                             "%s and --%s do not go together; leave out one of them", what,
+                             others[i]);
     return KILN_OK;
 }
 
 static kiln_status check_against(const kiln_cli *cli, kiln_error *err)
 {
-    static const char *const others[] = {"level", "output", "depth", "depth-colours", "fast", "crop"};
+    static const char *const others[] = {"level",         "output", "depth",
+                                         "depth-colours", "fast",   "crop"};
     return refuse_beside(cli, "--levels-against", others, sizeof others / sizeof *others, err);
 }
 
 static kiln_status check_video(const kiln_render_options *o, const kiln_cli *cli, kiln_error *err)
 {
-    static const char *const others[] = {"output", "format", "depth", "depth-colours", "alpha", "levels-against"};
+    static const char *const others[] = {"output",        "format", "depth",
+                                         "depth-colours", "alpha",  "levels-against"};
     char version[128];
     const char *by;
     uint32_t size[2];
@@ -82,15 +99,19 @@ static kiln_status check_video(const kiln_render_options *o, const kiln_cli *cli
     return st;
 }
 
-static kiln_status check_frames(const kiln_render_options *o, const kiln_cli *cli, bool json, kiln_error *err)
+static kiln_status check_frames(const kiln_render_options *o, const kiln_cli *cli, bool json,
+                                kiln_error *err)
 {
     static const char *const others[] = {"depth", "depth-colours", "alpha", "levels-against"};
     const char *const what = o->format == KILN_RENDER_Y4M ? "--format y4m" : "--format raw";
     KILN_TRY(refuse_beside(cli, what, others, sizeof others / sizeof *others, err));
     if (!o->output || output_is_folder(o))
-        return kiln_fail(err, KILN_E_USAGE, "%s writes one stream; name its file with -o FILE, or stdout with -o -", what);
+        return kiln_fail(err, KILN_E_USAGE,
+                         "%s writes one stream; name its file with -o FILE, or stdout with -o -",
+                         what);
     if (strcmp(o->output, "-") == 0 && json)
-        return kiln_fail(err, KILN_E_USAGE, "-o - and --json both write to stdout; leave out one of them");
+        return kiln_fail(err, KILN_E_USAGE,
+                         "-o - and --json both write to stdout; leave out one of them");
     return KILN_OK;
 }
 
@@ -102,18 +123,20 @@ static bool writes_frames(const kiln_render_options *o)
 /* Says what the stream is, if all pictures are one. Each of them writes no file then. */
 void kiln_pictures_choose_stream(kiln_render_plan *s)
 {
-    if (s->against) s->o->fast = s->o->depth = s->o->depth_colours = false; /* though they were stored */
+    /* though they were stored */
+    if (s->against) s->o->fast = s->o->depth = s->o->depth_colours = false;
     if (!writes_frames(s->o) && !s->o->video) return;
-    s->stream = (kiln_video_options){.path = s->o->video ? s->o->video : s->o->output,
-                                     .encodes = s->o->video != NULL,
-                                     .kind = s->o->video || s->o->format == KILN_RENDER_RAW ? KILN_VIDEO_RGB : KILN_VIDEO_Y4M,
-                                     .rate = kiln_video_rate_of(s->o->fps)};
+    s->stream = (kiln_video_options){
+        .path = s->o->video ? s->o->video : s->o->output,
+        .encodes = s->o->video != NULL,
+        .kind = s->o->video || s->o->format == KILN_RENDER_RAW ? KILN_VIDEO_RGB : KILN_VIDEO_Y4M,
+        .rate = kiln_video_rate_of(s->o->fps)};
     s->o->output = NULL;
     s->o->format = KILN_RENDER_NO_FILE;
     s->o->depth = s->o->depth_colours = s->o->alpha = false; /* though they were stored */
 }
 
-/* ---- files ------------------------------------------------------------------------------------------------------------ */
+/* ---- files ----------------------------------------------------------------------------------- */
 /* Names the option because of which the pictures are not those of the bake. */
 static const char *chooser(const kiln_cli *cli)
 {
@@ -124,20 +147,26 @@ static const char *chooser(const kiln_cli *cli)
 }
 
 /* Of pictures that are files. */
-static kiln_status check_output_option(const kiln_render_options *o, const kiln_cli *cli, kiln_error *err)
+static kiln_status check_output_option(const kiln_render_options *o, const kiln_cli *cli,
+                                       kiln_error *err)
 {
     const bool none = o->format == KILN_RENDER_NO_FILE;
     if (o->output && strcmp(o->output, "-") == 0)
-        return kiln_fail(err, KILN_E_USAGE, "-o - needs --format y4m or raw, which write a stream of frames");
+        return kiln_fail(err, KILN_E_USAGE,
+                         "-o - needs --format y4m or raw, which write a stream of frames");
     if (o->output && none && kiln_opt_given(cli, "format"))
-        return kiln_fail(err, KILN_E_USAGE, "--format none writes no file; leave out -o, or name a format");
+        return kiln_fail(err, KILN_E_USAGE,
+                         "--format none writes no file; leave out -o, or name a format");
     if (o->against) return KILN_OK;
     if (!kiln_viewpoints_are_own(&o->where) && !o->output && !none)
-        return kiln_fail(err, KILN_E_USAGE, "--%s needs -o, a folder (or a file for one camera), or --format none", chooser(cli));
+        return kiln_fail(err, KILN_E_USAGE,
+                         "--%s needs -o, a folder (or a file for one camera), or --format none",
+                         chooser(cli));
     return !o->output || output_is_folder(o) ? KILN_OK : check_suffix(o, cli, err);
 }
 
-kiln_status kiln_pictures_check_options(const kiln_render_options *o, const kiln_cli *cli, bool json, kiln_error *err)
+kiln_status kiln_pictures_check_options(const kiln_render_options *o, const kiln_cli *cli,
+                                        bool json, kiln_error *err)
 {
     if (o->against) KILN_TRY(check_against(cli, err));
     if (kiln_opt_given(cli, "fps") && !o->video && o->format != KILN_RENDER_Y4M)
@@ -146,27 +175,35 @@ kiln_status kiln_pictures_check_options(const kiln_render_options *o, const kiln
     return writes_frames(o) ? check_frames(o, cli, json, err) : check_output_option(o, cli, err);
 }
 
-/* Many pictures under the name of one are refused, because a folder called view.png is never intended. */
+/* Many pictures under the name of one are refused, because a folder called view.png is never
+ * intended. */
 kiln_status kiln_pictures_check_output(const kiln_render_plan *s, kiln_error *err)
 {
-    if (s->against || !s->o->output || output_is_folder(s->o) || !kiln_path_has_suffix(s->o->output) || s->n_jobs == 1)
+    if (s->against || !s->o->output || output_is_folder(s->o) ||
+        !kiln_path_has_suffix(s->o->output) || s->n_jobs == 1)
         return KILN_OK;
-    return kiln_fail(err, KILN_E_USAGE, "-o '%s' names one file, but %s to be drawn; name a folder, or one camera with --camera",
-                     s->o->output, KILN_COUNT(s->n_jobs, "camera is|cameras are"));
+    return kiln_fail(
+        err, KILN_E_USAGE,
+        "-o '%s' names one file, but %s to be drawn; name a folder, or one camera with --camera",
+        s->o->output, KILN_COUNT(s->n_jobs, "camera is|cameras are"));
 }
 
-/* -o and --levels-against ask for files although the stored format is none. Given beside --levels-against, none only measures. */
+/* -o and --levels-against ask for files although the stored format is none. Given beside
+ * --levels-against, none only measures. */
 static uint32_t format_now(const kiln_render_plan *s)
 {
     const bool asks = s->o->output || (s->against && !kiln_opt_given(s->cli, "format"));
     const uint32_t format = asks && s->o->format == KILN_RENDER_NO_FILE ? KILN_PNG8 : s->o->format;
-    if (!output_is_file(s) || !*kiln_path_suffix(s->o->output) || kiln_opt_given(s->cli, "format")) return format;
+    if (!output_is_file(s) || !*kiln_path_suffix(s->o->output) || kiln_opt_given(s->cli, "format"))
+        return format;
     const kiln_picture_format f = kiln_picture_format_of(s->o->output);
     return same_suffix(f, format) ? format : f;
 }
 
-/* No link leads out of the bake's folder on the way to a picture's own folder. Looks once for several pictures in a row. */
-static kiln_status look_at_folder(const kiln_render_plan *s, const char *name, kiln_render_made *made, kiln_error *err)
+/* No link leads out of the bake's folder on the way to a picture's own folder. Looks once for
+ * several pictures in a row. */
+static kiln_status look_at_folder(const kiln_render_plan *s, const char *name,
+                                  kiln_render_made *made, kiln_error *err)
 {
     char parent[KILN_PATH_MAX], path[KILN_PATH_MAX];
     const size_t n = (size_t)(kiln_path_base(name) - name);
@@ -178,21 +215,24 @@ static kiln_status look_at_folder(const kiln_render_plan *s, const char *name, k
     return KILN_OK;
 }
 
-/* A place in the bake's folder. It is made several times for a picture, and its folder is looked at the first time. */
-static kiln_status place_inside(const kiln_render_plan *s, const kiln_render_job *j, kiln_render_made *made, char *out, size_t size,
-                                const char *name, kiln_error *err)
+/* A place in the bake's folder. It is made several times for a picture, and its folder is looked at
+ * the first time. */
+static kiln_status place_inside(const kiln_render_plan *s, const kiln_render_job *j,
+                                kiln_render_made *made, char *out, size_t size, const char *name,
+                                kiln_error *err)
 {
     if (!j->placed) KILN_TRY(look_at_folder(s, name, made, err));
     return kiln_path_join(out, size, s->folder, name, err);
 }
 
 /* Beside the picture. */
-static kiln_status place_depth(const kiln_render_plan *s, const kiln_render_job *j, kiln_render_made *made, const char *suffix,
-                               kiln_error *err)
+static kiln_status place_depth(const kiln_render_plan *s, const kiln_render_job *j,
+                               kiln_render_made *made, const char *suffix, kiln_error *err)
 {
     char name[KILN_PATH_MAX];
     kiln_render_unit *u = &made->unit;
-    const char *picture = s->o->output ? u->picture : made->relative, *dot = strrchr(kiln_path_base(picture), '.');
+    const char *picture = s->o->output ? u->picture : made->relative,
+               *dot = strrchr(kiln_path_base(picture), '.');
     const int stem = dot ? (int)(dot - picture) : (int)strlen(picture);
     if ((size_t)snprintf(name, sizeof name, "%.*s.depth.%s", stem, picture, suffix) >= sizeof name)
         return kiln_fail(err, KILN_E_INPUT, "the path of '%.80s...' is too long", picture);
@@ -201,7 +241,8 @@ static kiln_status place_depth(const kiln_render_plan *s, const kiln_render_job 
     return KILN_OK;
 }
 
-kiln_status kiln_pictures_place(const kiln_render_plan *s, const kiln_render_job *j, kiln_render_made *made, kiln_error *err)
+kiln_status kiln_pictures_place(const kiln_render_plan *s, const kiln_render_job *j,
+                                kiln_render_made *made, kiln_error *err)
 {
     const uint32_t format = format_now(s);
     char name[KILN_PATH_MAX];
@@ -214,12 +255,17 @@ kiln_status kiln_pictures_place(const kiln_render_plan *s, const kiln_render_job
     const char *suffix = kiln_picture_suffix((kiln_picture_format)format);
     if (output_is_file(s)) {
         const kiln_render_crop *c = &s->viewpoints.crop;
-        const uint32_t width = c->width ? c->width : j->camera->width, height = c->width ? c->height : j->camera->height;
-        KILN_TRY(kiln_picture_format_check((kiln_picture_format)format, s->o->output, width, height, err));
+        const uint32_t width = c->width ? c->width : j->camera->width,
+                       height = c->width ? c->height : j->camera->height;
+        KILN_TRY(kiln_picture_format_check((kiln_picture_format)format, s->o->output, width, height,
+                                           err));
         snprintf(u->picture, sizeof u->picture, "%s", s->o->output);
     } else {
-        if ((size_t)snprintf(name, sizeof name, "%s%s.%s", s->o->output ? "" : "renders/", j->camera->name, suffix) >= sizeof name)
-            return kiln_fail(err, KILN_E_INPUT, "the name of camera '%.80s...' is too long for a file", j->camera->name);
+        if ((size_t)snprintf(name, sizeof name, "%s%s.%s", s->o->output ? "" : "renders/",
+                             j->camera->name, suffix) >= sizeof name)
+            return kiln_fail(err, KILN_E_INPUT,
+                             "the name of camera '%.80s...' is too long for a file",
+                             j->camera->name);
         if (s->o->output)
             KILN_TRY(kiln_path_join(u->picture, sizeof u->picture, s->o->output, name, err));
         else
@@ -236,7 +282,9 @@ static kiln_status check_place(const kiln_render_plan *s, const char *path, kiln
 {
     char same[KILN_PATH_MAX];
     const char *relative = path + strlen(s->folder);
-    return *path ? kiln_path_inside(same, sizeof same, s->folder, relative + strspn(relative, "/"), "-o", err) : KILN_OK;
+    return *path ? kiln_path_inside(same, sizeof same, s->folder, relative + strspn(relative, "/"),
+                                    "-o", err)
+                 : KILN_OK;
 }
 
 kiln_status kiln_pictures_check_places(const kiln_render_plan *s, kiln_error *err)

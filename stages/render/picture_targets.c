@@ -10,7 +10,7 @@
 
 static const char stage[] = "render";
 
-/* ---- may they be written? ------------------------------------------------------------------------------------------------ */
+/* ---- may they be written? -------------------------------------------------------------------- */
 static kiln_status check_job(kiln_product_guard *g, kiln_render_job *j, kiln_error *err)
 {
     char full[KILN_PATH_MAX];
@@ -52,22 +52,26 @@ kiln_status kiln_picture_targets_check_stream(kiln_run *r, kiln_render_plan *s, 
     return st;
 }
 
-/* ---- the list ------------------------------------------------------------------------------------------------------------- */
+/* ---- the list -------------------------------------------------------------------------------- */
 /* As the manifest has it: in the folder of the picture, with the name of the depth's file. */
 static bool relative_depth(const kiln_render_made *made, char out[KILN_PATH_MAX])
 {
     const char *const name = kiln_path_base(made->unit.depth);
     const int folder = (int)(kiln_path_base(made->relative) - made->relative);
-    return *name && snprintf(out, KILN_PATH_MAX, "%.*s%s", folder, made->relative, name) < KILN_PATH_MAX;
+    return *name &&
+           snprintf(out, KILN_PATH_MAX, "%.*s%s", folder, made->relative, name) < KILN_PATH_MAX;
 }
 
-static kiln_status begin_job(kiln_product_list *list, const kiln_render_job *j, kiln_hash of, kiln_error *err)
+static kiln_status begin_job(kiln_product_list *list, const kiln_render_job *j, kiln_hash of,
+                             kiln_error *err)
 {
     char depth[KILN_PATH_MAX];
     const kiln_render_made *made = kiln_render_made_of(j);
     if (!made->relative[0]) return KILN_OK;
     KILN_TRY(kiln_product_begin(list, made->relative, stage, of, &j->picture_seen, err));
-    return relative_depth(made, depth) ? kiln_product_begin(list, depth, stage, of, &j->depth_seen, err) : KILN_OK;
+    return relative_depth(made, depth)
+               ? kiln_product_begin(list, depth, stage, of, &j->depth_seen, err)
+               : KILN_OK;
 }
 
 kiln_status kiln_picture_targets_begin(kiln_run *r, const kiln_render_plan *s, kiln_error *err)
@@ -83,8 +87,8 @@ kiln_status kiln_picture_targets_begin(kiln_run *r, const kiln_render_plan *s, k
     return st;
 }
 
-static kiln_status put_picture_file(kiln_product_list *list, const char *relative, const json_t *described, kiln_hash of,
-                                    kiln_error *err)
+static kiln_status put_picture_file(kiln_product_list *list, const char *relative,
+                                    const json_t *described, kiln_hash of, kiln_error *err)
 {
     kiln_product *p;
     KILN_TRY(kiln_product_current(list, relative, stage, of, &p, err));
@@ -92,22 +96,24 @@ static kiln_status put_picture_file(kiln_product_list *list, const char *relativ
     return KILN_OK;
 }
 
-static kiln_status put_job(kiln_run *r, const kiln_render_job *j, const kiln_unit *u, kiln_hash of, kiln_product_list *list,
-                           kiln_error *err)
+static kiln_status put_job(kiln_run *r, const kiln_render_job *j, const kiln_unit *u, kiln_hash of,
+                           kiln_product_list *list, kiln_error *err)
 {
     char depth[KILN_PATH_MAX];
     json_t *counters;
     const kiln_render_made *made = kiln_render_made_of(j);
     if (!made->relative[0]) return KILN_OK;
     KILN_TRY(kiln_unit_counters(r, u, &counters, err));
-    kiln_status st = put_picture_file(list, made->relative, json_object_get(counters, "picture"), of, err);
+    kiln_status st =
+        put_picture_file(list, made->relative, json_object_get(counters, "picture"), of, err);
     if (st == KILN_OK && relative_depth(made, depth))
         st = put_picture_file(list, depth, json_object_get(counters, "depth"), of, err);
     json_decref(counters);
     return st;
 }
 
-kiln_status kiln_picture_targets_put(kiln_run *r, kiln_manifest *m, const kiln_render_plan *s, kiln_error *err)
+kiln_status kiln_picture_targets_put(kiln_run *r, kiln_manifest *m, const kiln_render_plan *s,
+                                     kiln_error *err)
 {
     kiln_product_list list;
     const kiln_hash of = kiln_pictures_key(r, s);

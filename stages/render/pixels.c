@@ -5,9 +5,11 @@
 
 #include <stdlib.h>
 
-_Static_assert(sizeof(kiln_hash) == KILN_PIXEL_HASH_BYTES, "hashes of pieces lie one behind the other");
+_Static_assert(sizeof(kiln_hash) == KILN_PIXEL_HASH_BYTES,
+               "hashes of pieces lie one behind the other");
 
-kiln_status kiln_pixels_hash(const float *rgba, uint64_t pixels, unsigned threads, kiln_hash *out, kiln_error *err)
+kiln_status kiln_pixels_hash(const float *rgba, uint64_t pixels, unsigned threads, kiln_hash *out,
+                             kiln_error *err)
 {
     const uint64_t n = kiln_pixel_pieces(pixels);
     kiln_hash *pieces;

@@ -1,5 +1,6 @@
-/* render_options -- the values of the options of kiln-render, whose rows are in stages/render.c. Parts of a run change some: where
- * an option that was stored does not go with one that was given, it counts as not given. */
+/* render_options -- the values of the options of kiln-render, whose rows are in stages/render.c.
+ * Parts of a run change some: where an option that was stored does not go with one that was given,
+ * it counts as not given. */
 #ifndef KILN_STAGES_RENDER_OPTIONS_H
 #define KILN_STAGES_RENDER_OPTIONS_H
 

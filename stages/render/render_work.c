@@ -7,8 +7,8 @@
 
 #include <string.h>
 
-/* What the pictures that are due take on the CPU, by the tables of their inputs, which say how much there is to draw. Tables are in
- * the order of their cameras, and so are jobs. */
+/* What the pictures that are due take on the CPU, by the tables of their inputs, which say how much
+ * there is to draw. Tables are in the order of their cameras, and so are jobs. */
 typedef struct {
     const kiln_render_plan *plan;
     uint32_t next;   /* the first job that no table is for yet */
@@ -28,14 +28,16 @@ static kiln_status add_table(void *context, const kiln_tile_table *t, kiln_error
         if (order < 0)
             w->lacks_some |= j->due;
         else if (j->due)
-            w->work += kiln_work_picture((double)t->visible, (double)j->camera->width * j->camera->height, (double)t->pairs,
-                                         j->camera->photo[0] != '\0');
+            w->work +=
+                kiln_work_picture((double)t->visible, (double)j->camera->width * j->camera->height,
+                                  (double)t->pairs, j->camera->photo[0] != '\0');
     }
     return KILN_OK;
 }
 
 /* 0, which is not known, if one of the pictures has no table. */
-static kiln_status work_with_tables(kiln_run *r, const kiln_render_plan *s, double *work, kiln_error *err)
+static kiln_status work_with_tables(kiln_run *r, const kiln_render_plan *s, double *work,
+                                    kiln_error *err)
 {
     table_work w = {.plan = s};
     KILN_TRY(kiln_tile_tables_each(kiln_run_manifest(r), false, add_table, &w, err));
@@ -68,15 +70,18 @@ static uint64_t most_rows(const kiln_render_plan *s)
 }
 
 /* The tables of a large bake are not read for this. */
-kiln_status kiln_render_plan_expect(kiln_run *r, const kiln_render_plan *s, bool fast, kiln_error *err)
+kiln_status kiln_render_plan_expect(kiln_run *r, const kiln_render_plan *s, bool fast,
+                                    kiln_error *err)
 {
     const unsigned threads = kiln_devices_threads(kiln_common_values.threads);
     double work;
     uint32_t n_due;
     const double least = least_work(s, &n_due);
-    if (n_due == 0 || fast || kiln_run_named_kind(r) || kiln_work_pays(least, threads, false)) return KILN_OK;
+    if (n_due == 0 || fast || kiln_run_named_kind(r) || kiln_work_pays(least, threads, false))
+        return KILN_OK;
     KILN_TRY(work_with_tables(r, s, &work, err));
-    const double decoding = kiln_work_decode((double)most_rows(s)) * (n_due < threads ? n_due : threads);
+    const double decoding =
+        kiln_work_decode((double)most_rows(s)) * (n_due < threads ? n_due : threads);
     kiln_run_expect_work(r, work > 0 ? work + decoding : 0);
     return KILN_OK;
 }

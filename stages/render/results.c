@@ -1,5 +1,5 @@
-/* results -- the results of a run's pictures: rows in the manifest, the report, and the text for people. A camera whose unit is
- * quarantined has no row, and the report says so. */
+/* results -- the results of a run's pictures: rows in the manifest, the report, and the text for
+ * people. A camera whose unit is quarantined has no row, and the report says so. */
 #include "stages/render/against.h"
 
 #include "base/count.h"
@@ -18,7 +18,10 @@
 #include <stdlib.h>
 #include <string.h>
 
-enum { ORBIT_WITHIN = 2 /* radius of the orbit that is proposed by the median distance from the middle */ };
+enum {
+    ORBIT_WITHIN =
+        2 /* radius of the orbit that is proposed by the median distance from the middle */
+};
 
 typedef struct {
     uint64_t visible, pairs;
@@ -34,12 +37,19 @@ typedef struct {
     char damage[KILN_PHOTO_DAMAGE]; /* of its photo; "": none */
 } view_result;
 
-static kiln_status no_memory_for_results(kiln_error *err) { return kiln_fail(err, KILN_E_NOMEM, "out of memory for the report"); }
+static kiln_status no_memory_for_results(kiln_error *err)
+{
+    return kiln_fail(err, KILN_E_NOMEM, "out of memory for the report");
+}
 
 /* Reads a number of a unit's counters; NAN: it is not there. */
-static double db_of(const json_t *v) { return json_is_string(v) ? INFINITY : json_is_number(v) ? json_number_value(v) : NAN; }
+static double db_of(const json_t *v)
+{
+    return json_is_string(v) ? INFINITY : json_is_number(v) ? json_number_value(v) : NAN;
+}
 
-/* How it was drawn, which --force may do otherwise: in slabs, by a table's lists, in another time. */
+/* How it was drawn, which --force may do otherwise: in slabs, by a table's lists, in another
+ * time. */
 static kiln_status read_drawing(kiln_run *r, const kiln_unit *u, view_result *v, kiln_error *err)
 {
     json_t *c;
@@ -68,12 +78,14 @@ static kiln_status read_result(kiln_run *r, const kiln_unit *u, view_result *v, 
     v->depth_step = json_number_value(json_object_get(c, "depth_step"));
     v->ssim = json_is_number(ssim) ? json_number_value(ssim) : NAN;
     v->outside = kiln_outside_of_json(json_object_get(c, "outside"));
-    snprintf(v->damage, sizeof v->damage, "%s", json_is_string(note) ? json_string_value(note) : "");
+    snprintf(v->damage, sizeof v->damage, "%s",
+             json_is_string(note) ? json_string_value(note) : "");
     json_decref(c);
     return st == KILN_OK ? read_drawing(r, u, v, err) : st;
 }
 
-static void fill_image(const kiln_render_plan *s, uint32_t i, const view_result *v, kiln_image *image)
+static void fill_image(const kiln_render_plan *s, uint32_t i, const view_result *v,
+                       kiln_image *image)
 {
     static const char *const formats[] = {"png", "png16", "npy", "none"};
     const kiln_render_job *j = &s->jobs[i];
@@ -96,7 +108,8 @@ static void fill_image(const kiln_render_plan *s, uint32_t i, const view_result 
     image->ssim = v->ssim;
 }
 
-static kiln_status put_image(kiln_run *r, kiln_manifest *m, const kiln_render_plan *s, uint32_t i, kiln_error *err)
+static kiln_status put_image(kiln_run *r, kiln_manifest *m, const kiln_render_plan *s, uint32_t i,
+                             kiln_error *err)
 {
     kiln_image *image;
     view_result v;
@@ -120,36 +133,45 @@ kiln_status kiln_render_plan_put(kiln_run *r, kiln_manifest *m, void *context, k
 
 static json_t *db_json(double db) { return isinf(db) ? json_string("inf") : kiln_json_real(db); }
 
-/* ---- one view ---------------------------------------------------------------------------------------------------------- */
+/* ---- one view -------------------------------------------------------------------------------- */
 /* Of --levels-against. */
-static kiln_status describe_against(const kiln_render_job *j, const view_result *v, json_t *row, kiln_error *err)
+static kiln_status describe_against(const kiln_render_job *j, const view_result *v, json_t *row,
+                                    kiln_error *err)
 {
     char path[KILN_PATH_MAX];
     kiln_render_full_path(kiln_render_unit_of(j), path);
-    const int failed = json_object_set_new(row, "level", json_integer((json_int_t)j->level)) |
-                       json_object_set_new(row, "full_db", db_json(v->full_db)) |
-                       (path[0] ? json_object_set_new(row, "full_file", kiln_json_string(path)) : 0);
+    const int failed =
+        json_object_set_new(row, "level", json_integer((json_int_t)j->level)) |
+        json_object_set_new(row, "full_db", db_json(v->full_db)) |
+        (path[0] ? json_object_set_new(row, "full_file", kiln_json_string(path)) : 0);
     return failed ? no_memory_for_results(err) : KILN_OK;
 }
 
-static kiln_status describe_view(const kiln_render_job *j, const view_result *v, json_t *row, kiln_error *err)
+static kiln_status describe_view(const kiln_render_job *j, const view_result *v, json_t *row,
+                                 kiln_error *err)
 {
     char hex[33];
     const kiln_render_unit *u = kiln_render_unit_of(j);
-    json_t *head = json_pack("{s:s, s:s, s:s?, s:I, s:I, s:b, s:s, s:o, s:o}", "name", j->camera->name, "split", j->camera->split,
-                             "file", u->picture[0] ? u->picture : NULL, "visible", (json_int_t)v->visible, "pairs",
-                             (json_int_t)v->pairs, "from_table", (int)v->from_table, "pixels", kiln_hash_hex(v->pixels, hex),
-                             "psnr", kiln_json_real(v->psnr), "ssim", kiln_json_real(v->ssim));
+    json_t *head =
+        json_pack("{s:s, s:s, s:s?, s:I, s:I, s:b, s:s, s:o, s:o}", "name", j->camera->name,
+                  "split", j->camera->split, "file", u->picture[0] ? u->picture : NULL, "visible",
+                  (json_int_t)v->visible, "pairs", (json_int_t)v->pairs, "from_table",
+                  (int)v->from_table, "pixels", kiln_hash_hex(v->pixels, hex), "psnr",
+                  kiln_json_real(v->psnr), "ssim", kiln_json_real(v->ssim));
     const int failed = !head || json_object_update(row, head);
     json_decref(head);
     if (failed) return no_memory_for_results(err);
     if (v->slabs > 0 && json_object_set_new(row, "slabs", json_integer((json_int_t)v->slabs)) != 0)
         return no_memory_for_results(err);
-    if (u->depth[0] && json_object_set_new(row, "depth_file", kiln_json_string(u->depth)) != 0) return no_memory_for_results(err);
-    if (v->depth_step > 0 && json_object_set_new(row, "depth_step", kiln_json_real(v->depth_step)) != 0)
+    if (u->depth[0] && json_object_set_new(row, "depth_file", kiln_json_string(u->depth)) != 0)
         return no_memory_for_results(err);
-    if (v->damage[0] && json_object_set_new(row, "note", kiln_json_string(v->damage)) != 0) return no_memory_for_results(err);
-    if (!isnan(v->fast_db) && json_object_set_new(row, "fast_db", db_json(v->fast_db)) != 0) return no_memory_for_results(err);
+    if (v->depth_step > 0 &&
+        json_object_set_new(row, "depth_step", kiln_json_real(v->depth_step)) != 0)
+        return no_memory_for_results(err);
+    if (v->damage[0] && json_object_set_new(row, "note", kiln_json_string(v->damage)) != 0)
+        return no_memory_for_results(err);
+    if (!isnan(v->fast_db) && json_object_set_new(row, "fast_db", db_json(v->fast_db)) != 0)
+        return no_memory_for_results(err);
     if (j->detail.full > 0 && json_object_set_new(row, "detail", kiln_detail_json(&j->detail)) != 0)
         return no_memory_for_results(err);
     return j->level ? describe_against(j, v, row, err) : KILN_OK;
@@ -161,11 +183,13 @@ enum { FAST_DB = 60 };
 static void warn_of_fast(const kiln_render_job *j, const view_result *v)
 {
     if (v->fast_db < FAST_DB)
-        kiln_warn("camera '%s': the fast picture is %.1f dB from the exact one, less than %d: draw it with --no-fast instead",
+        kiln_warn("camera '%s': the fast picture is %.1f dB from the exact one, less than %d: draw "
+                  "it with --no-fast instead",
                   j->camera->name, v->fast_db, FAST_DB);
 }
 
-/* What is printed of each view. A view has a line if the user asks for all, or if there are few views and the line has a result. */
+/* What is printed of each view. A view has a line if the user asks for all, or if there are few
+ * views and the line has a result. */
 typedef struct {
     bool any;    /* at least one view has a line */
     bool counts; /* lines have counts of visible Gaussians and of pairs */
@@ -177,8 +201,9 @@ enum { FEW_VIEWS = 24 };
 static view_lines choose_lines(const kiln_run *r, uint32_t n)
 {
     const bool all = kiln_run_prints_all(r, false);
-    return (view_lines){
-        .any = all || (kiln_run_prints(r) && n <= FEW_VIEWS), .counts = all, .files = kiln_run_is_once(r) && n <= FEW_VIEWS};
+    return (view_lines){.any = all || (kiln_run_prints(r) && n <= FEW_VIEWS),
+                        .counts = all,
+                        .files = kiln_run_is_once(r) && n <= FEW_VIEWS};
 }
 
 static void print_head(view_lines *l)
@@ -195,8 +220,8 @@ static void print_depth(const view_lines *l, const kiln_render_job *j, const vie
 {
     const kiln_render_unit *u = kiln_render_unit_of(j);
     if (v->depth_step > 0 && !u->depth_colours)
-        kiln_print("%s: depth in scene units = value * %.9g%s%s", j->camera->name, v->depth_step, l->files ? "  -> " : "",
-                   l->files ? u->depth : "");
+        kiln_print("%s: depth in scene units = value * %.9g%s%s", j->camera->name, v->depth_step,
+                   l->files ? "  -> " : "", l->files ? u->depth : "");
 }
 
 static void print_view(view_lines *l, const kiln_render_job *j, const view_result *v)
@@ -207,13 +232,16 @@ static void print_view(view_lines *l, const kiln_render_job *j, const view_resul
     if (!l->any || !(measured || l->counts || file)) return;
     if (measured || l->counts) print_head(l);
     kiln_print_part(l->headed ? "%-32s" : "%s", j->camera->name);
-    if (l->counts) kiln_print_part(" %10llu %11llu", (unsigned long long)v->visible, (unsigned long long)v->pairs);
+    if (l->counts)
+        kiln_print_part(" %10llu %11llu", (unsigned long long)v->visible,
+                        (unsigned long long)v->pairs);
     if (measured) kiln_print_part(" %8.3f  %7.5f", v->psnr, v->ssim);
     if (file && l->counts) kiln_print_gap(); /* 80 columns have no room for both */
     kiln_print("%s%s", file ? "  -> " : "", file ? u->picture : "");
 }
 
-static kiln_status report_view(kiln_run *r, const kiln_render_job *j, const view_result *v, kiln_error *err)
+static kiln_status report_view(kiln_run *r, const kiln_render_job *j, const view_result *v,
+                               kiln_error *err)
 {
     json_t *row = json_object();
     if (!row) return no_memory_for_results(err);
@@ -226,11 +254,12 @@ static kiln_status report_view(kiln_run *r, const kiln_render_job *j, const view
 static kiln_status report_missing(kiln_run *r, const kiln_render_job *j, kiln_error *err)
 {
     if (kiln_run_prints(r)) kiln_print("%-32s no picture, see above", j->camera->name);
-    json_t *row = json_pack("{s:s, s:s, s:b}", "name", j->camera->name, "split", j->camera->split, "quarantined", 1);
+    json_t *row = json_pack("{s:s, s:s, s:b}", "name", j->camera->name, "split", j->camera->split,
+                            "quarantined", 1);
     return kiln_run_report_row(r, row, err);
 }
 
-/* ---- all of them ------------------------------------------------------------------------------------------------------- */
+/* ---- all of them ----------------------------------------------------------------------------- */
 /* Sums over the measured views of a split. */
 typedef struct {
     uint32_t n;
@@ -288,23 +317,28 @@ static void add_view(totals *t, const kiln_render_job *j, const kiln_unit *u, co
     if (!isnan(v->full_db)) kiln_against_add(&t->against, j, v->full_db);
     kiln_detail_add(&t->detail, &j->detail);
     t->n_detail += j->detail.full > 0;
-    if (!isnan(v->psnr)) add_measured(&t->splits[strcmp(j->camera->split, "test") == 0 ? TEST : OTHERS], j, v);
+    if (!isnan(v->psnr))
+        add_measured(&t->splits[strcmp(j->camera->split, "test") == 0 ? TEST : OTHERS], j, v);
 }
 
 /* A path through cameras may lead where they look away from the scene. */
 static void warn_of_blank(const kiln_render_plan *s, const totals *t)
 {
     if (s->o->where.interpolate == 0 || t->n_blank == 0) return;
-    kiln_warn("%u of %s of the path %s blank, the first '%s', the last '%s': nothing of the scene is before the camera; --look-at "
+    kiln_warn("%u of %s of the path %s blank, the first '%s', the last '%s': nothing of the scene "
+              "is before the camera; --look-at "
               "X,Y,Z turns the path to a point, --through chooses its cameras",
-              t->n_blank, KILN_COUNT(s->n_jobs, "picture"), t->n_blank == 1 ? "is" : "are", t->first_blank, t->last_blank);
+              t->n_blank, KILN_COUNT(s->n_jobs, "picture"), t->n_blank == 1 ? "is" : "are",
+              t->first_blank, t->last_blank);
 }
 
-/* Warns of damaged photos. Names only a few, because a folder that is gone takes all its photos with it. */
+/* Warns of damaged photos. Names only a few, because a folder that is gone takes all its photos
+ * with it. */
 enum { DAMAGED_NAMED = 5 };
 
 /* outside: [s->n_jobs], all 0. */
-static kiln_status report_views(kiln_run *r, const kiln_render_plan *s, totals *t, kiln_outside *outside, kiln_error *err)
+static kiln_status report_views(kiln_run *r, const kiln_render_plan *s, totals *t,
+                                kiln_outside *outside, kiln_error *err)
 {
     view_result v;
     view_lines lines = choose_lines(r, s->n_jobs);
@@ -327,54 +361,64 @@ static kiln_status report_views(kiln_run *r, const kiln_render_plan *s, totals *
     return KILN_OK;
 }
 
-static kiln_status report_totals(const kiln_render_plan *s, const totals *t, json_t *out, kiln_error *err)
+static kiln_status report_totals(const kiln_render_plan *s, const totals *t, json_t *out,
+                                 kiln_error *err)
 {
     const split_sums *test = &t->splits[TEST];
     json_t *sums =
-        json_pack("{s:s, s:i, s:o, s:i, s:o, s:i, s:i}", "profile", s->profile, "frames_drawn", (int)t->n_drawn, "draw_s",
-                  kiln_json_real(t->draw_s), "frames_encoded", (int)t->n_encoded, "encode_s", kiln_json_real(t->encode_s),
-                  "cameras_quarantined", (int)t->n_missing, "photos_damaged", (int)t->n_damaged);
+        json_pack("{s:s, s:i, s:o, s:i, s:o, s:i, s:i}", "profile", s->profile, "frames_drawn",
+                  (int)t->n_drawn, "draw_s", kiln_json_real(t->draw_s), "frames_encoded",
+                  (int)t->n_encoded, "encode_s", kiln_json_real(t->encode_s), "cameras_quarantined",
+                  (int)t->n_missing, "photos_damaged", (int)t->n_damaged);
     int failed = !sums || json_object_update(out, sums);
     json_decref(sums);
     if (!failed && test->n)
         failed = json_object_set_new(out, "test",
                                      json_pack("{s:i, s:o, s:o}", "views", (int)test->n, "psnr",
-                                               kiln_json_real(test->psnr / test->n), "ssim", kiln_json_real(test->ssim / test->n)));
-    if (!failed && t->n_detail > 0) failed = json_object_set_new(out, "detail", kiln_detail_json(&t->detail));
+                                               kiln_json_real(test->psnr / test->n), "ssim",
+                                               kiln_json_real(test->ssim / test->n)));
+    if (!failed && t->n_detail > 0)
+        failed = json_object_set_new(out, "detail", kiln_detail_json(&t->detail));
     if (!failed && t->n_measured)
         failed = json_object_set_new(out, "fast",
-                                     json_pack("{s:i, s:o, s:s}", "measured", (int)t->n_measured, "least_db", db_json(t->least_db),
-                                               "camera", t->least_camera));
+                                     json_pack("{s:i, s:o, s:s}", "measured", (int)t->n_measured,
+                                               "least_db", db_json(t->least_db), "camera",
+                                               t->least_camera));
     return failed ? no_memory_for_results(err) : KILN_OK;
 }
 
 /* Says it once for all cameras. */
-static kiln_status report_background(const kiln_render_plan *s, const kiln_outside *outside, json_t *out, kiln_error *err)
+static kiln_status report_background(const kiln_render_plan *s, const kiln_outside *outside,
+                                     json_t *out, kiln_error *err)
 {
     double colour[3];
     char photos[16], drawn[16], sentence[256];
     if (s->background_chosen) {
-        static const char chosen[] =
-            "the background is white, because the photos are white wherever nothing is drawn (--background changes it)";
+        static const char chosen[] = "the background is white, because the photos are white "
+                                     "wherever nothing is drawn (--background changes it)";
         kiln_say("%s", chosen);
         KILN_TRY(kiln_meaning_put(out, err, "%s", chosen));
-        if (json_object_set_new(out, "background_chosen", json_string("white")) != 0) return no_memory_for_results(err);
+        if (json_object_set_new(out, "background_chosen", json_string("white")) != 0)
+            return no_memory_for_results(err);
     }
     if (!kiln_outside_differs(outside, s->n_jobs, s->background, colour)) return KILN_OK;
     kiln_colour_text(colour, photos);
     kiln_colour_text(s->background, drawn);
-    (void)snprintf(
-        sentence, sizeof sentence,
-        "where nothing is drawn, the photos are %s but the background is %s, and PSNR and SSIM mostly measure that difference; "
-        "--background %s fits the photos",
-        photos, drawn, photos);
+    (void)snprintf(sentence, sizeof sentence,
+                   "where nothing is drawn, the photos are %s but the background is %s, and PSNR "
+                   "and SSIM mostly measure that difference; "
+                   "--background %s fits the photos",
+                   photos, drawn, photos);
     kiln_warn("%s", sentence);
     KILN_TRY(kiln_meaning_put(out, err, "%s", sentence));
-    return json_object_set_new(out, "background_of_photos", json_string(photos)) == 0 ? KILN_OK : no_memory_for_results(err);
+    return json_object_set_new(out, "background_of_photos", json_string(photos)) == 0
+               ? KILN_OK
+               : no_memory_for_results(err);
 }
 
 /* Our own orbit runs around the whole scene: around its sky or walls, too, if it has them. */
-static kiln_status report_orbit(kiln_run *r, const kiln_render_plan *s, json_t *out, kiln_error *err)
+static kiln_status report_orbit(kiln_run *r, const kiln_render_plan *s, json_t *out,
+                                kiln_error *err)
 {
     kiln_manifest *m = kiln_run_manifest(r);
     kiln_layer *layer;
@@ -383,22 +427,26 @@ static kiln_status report_orbit(kiln_run *r, const kiln_render_plan *s, json_t *
     double centre[3];
     if (s->against || s->n_cameras == 0 || !s->cameras[0].synthetic) return KILN_OK;
     KILN_TRY(kiln_layer_current(m, s->kind, &layer, err));
-    const kiln_status st = kiln_distance_prior_find(m, &s->scene, layer, s->cameras, s->n_cameras, &within, err);
+    const kiln_status st =
+        kiln_distance_prior_find(m, &s->scene, layer, s->cameras, s->n_cameras, &within, err);
     kiln_layer_free(layer);
     if (st != KILN_OK || !(within.radius > 0)) return st;
     for (int a = 0; a < 3; a++) centre[a] = s->scene.origin[a] + within.middle[a];
-    (void)snprintf(
-        sentence, sizeof sentence,
-        "the orbit is outside of what surrounds the scene (sky, walls), and the pictures may show only that; give cameras "
-        "with --cameras FILE, or look from inside: kiln render '%s' --orbit 8,radius=%.3g,height=%.3g,"
-        "centre=%.6g:%.6g:%.6g -o look/",
-        kiln_manifest_path(m), ORBIT_WITHIN * within.radius, ORBIT_WITHIN * within.radius / 4, centre[0] + 0.0, centre[1] + 0.0,
-        centre[2] + 0.0); /* not -0 */
+    (void)snprintf(sentence, sizeof sentence,
+                   "the orbit is outside of what surrounds the scene (sky, walls), and the "
+                   "pictures may show only that; give cameras "
+                   "with --cameras FILE, or look from inside: kiln render '%s' --orbit "
+                   "8,radius=%.3g,height=%.3g,"
+                   "centre=%.6g:%.6g:%.6g -o look/",
+                   kiln_manifest_path(m), ORBIT_WITHIN * within.radius,
+                   ORBIT_WITHIN * within.radius / 4, centre[0] + 0.0, centre[1] + 0.0,
+                   centre[2] + 0.0); /* not -0 */
     kiln_warn("%s", sentence);
     return kiln_meaning_put(out, err, "%s", sentence);
 }
 
-static kiln_status collect_results(kiln_run *r, const kiln_render_plan *s, totals *t, kiln_error *err)
+static kiln_status collect_results(kiln_run *r, const kiln_render_plan *s, totals *t,
+                                   kiln_error *err)
 {
     json_t *out = kiln_run_report(r);
     kiln_outside *outside = NULL;
@@ -422,8 +470,8 @@ done:
 static void print_split(const char *name, const split_sums *s, const char *profile)
 {
     if (s->n == 0) return;
-    kiln_print("%s, %u view%s: psnr %.3f dB, ssim %.5f (profile %s)", name, s->n, s->n == 1 ? "" : "s", s->psnr / s->n,
-               s->ssim / s->n, profile);
+    kiln_print("%s, %u view%s: psnr %.3f dB, ssim %.5f (profile %s)", name, s->n,
+               s->n == 1 ? "" : "s", s->psnr / s->n, s->ssim / s->n, profile);
     if (s->n > 1) kiln_print("  psnr from %.3f dB (%s) to %.3f dB", s->least, s->worst, s->most);
 }
 
@@ -433,15 +481,16 @@ static bool is_untrained(const kiln_render_plan *s) { return s->scene.kind == KI
 static void print_totals(const kiln_render_plan *s, const totals *t)
 {
     if (t->n_encoded)
-        kiln_print("%u picture%s drawn in %.2f s and written in %.2f s of worker time", t->n_drawn, t->n_drawn == 1 ? "" : "s",
-                   t->draw_s, t->encode_s);
+        kiln_print("%u picture%s drawn in %.2f s and written in %.2f s of worker time", t->n_drawn,
+                   t->n_drawn == 1 ? "" : "s", t->draw_s, t->encode_s);
     else if (t->n_drawn)
-        kiln_print("%u picture%s drawn in %.2f s of worker time", t->n_drawn, t->n_drawn == 1 ? "" : "s", t->draw_s);
+        kiln_print("%u picture%s drawn in %.2f s of worker time", t->n_drawn,
+                   t->n_drawn == 1 ? "" : "s", t->draw_s);
     else
         kiln_print("all pictures are up to date; none was drawn");
     if (t->n_measured)
-        kiln_print("fast pictures, %u of %u measured: at least %.1f dB from the exact ones (%s)", t->n_measured, s->n_jobs,
-                   t->least_db, t->least_camera);
+        kiln_print("fast pictures, %u of %u measured: at least %.1f dB from the exact ones (%s)",
+                   t->n_measured, s->n_jobs, t->least_db, t->least_camera);
     if (!s->against) kiln_detail_print(&t->detail, t->n_detail, s->level_text);
     if (is_untrained(s)) kiln_print("the Gaussians are made of points, " KILN_UNTRAINED);
     if (s->n_jobs == 1) return; /* its line says it */
@@ -454,15 +503,17 @@ kiln_status kiln_render_plan_report(kiln_run *r, const kiln_render_plan *s, kiln
     totals t = {0};
     KILN_TRY(collect_results(r, s, &t, err));
     if (t.n_damaged > DAMAGED_NAMED)
-        kiln_warn("more photos are damaged or missing: %u; their cameras are not measured (--json names all)",
+        kiln_warn("more photos are damaged or missing: %u; their cameras are not measured (--json "
+                  "names all)",
                   t.n_damaged - DAMAGED_NAMED);
     if (t.n_in_slabs)
-        kiln_say(
-            "the Gaussians of %u of %s did not fit into memory at once, so they were drawn in slabs of depth, with the same bits",
-            t.n_in_slabs, KILN_COUNT(t.n_drawn, "picture"));
+        kiln_say("the Gaussians of %u of %s did not fit into memory at once, so they were drawn in "
+                 "slabs of depth, with the same bits",
+                 t.n_in_slabs, KILN_COUNT(t.n_drawn, "picture"));
     if (is_untrained(s) && json_object_set_new(kiln_run_report(r), "untrained", json_true()) != 0)
         return no_memory_for_results(err);
     if (kiln_run_prints(r)) print_totals(s, &t);
-    if (s->against) return kiln_against_report(&t.against, kiln_run_report(r), kiln_run_prints(r), err);
+    if (s->against)
+        return kiln_against_report(&t.against, kiln_run_report(r), kiln_run_prints(r), err);
     return KILN_OK;
 }

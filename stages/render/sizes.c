@@ -1,6 +1,7 @@
-/* sizes -- the host memory of a picture's unit, before it is handed out. An upper bound counts every row of the chunks that the
- * camera may see. If that is more than a unit may take, a GPU's worker is asked to draw the picture in the memory of its device; on
- * the CPU the camera's Gaussians are counted, in fixed memory. */
+/* sizes -- the host memory of a picture's unit, before it is handed out. An upper bound counts
+ * every row of the chunks that the camera may see. If that is more than a unit may take, a GPU's
+ * worker is asked to draw the picture in the memory of its device; on the CPU the camera's
+ * Gaussians are counted, in fixed memory. */
 #include "stages/render/render_plan.h"
 
 #include "base/minmax.h"
@@ -14,7 +15,8 @@
 #include <stdlib.h>
 #include <string.h>
 
-/* Returns the least memory that is enough for a camera that is not counted: for the whole picture, or in the smallest slabs. */
+/* Returns the least memory that is enough for a camera that is not counted: for the whole picture,
+ * or in the smallest slabs. */
 static uint64_t least_ram(const kiln_render_job *j, bool in_parts)
 {
     const kiln_layer *layer = j->plan->layer;
@@ -22,8 +24,10 @@ static uint64_t least_ram(const kiln_render_job *j, bool in_parts)
     const kiln_draw_size size = kiln_frame_bound(&j->request, layer, &j->chunks);
     kiln_draw_size at_once = size;
     at_once.in_parts = in_parts;
-    const uint64_t whole = kiln_frame_ram(layer, &at_once, true, kiln_render_beside_frame(u, &at_once));
-    return kiln_min_u64(whole, kiln_render_slabs_ram(layer, u, &size, kiln_render_smallest_slab(&size)));
+    const uint64_t whole =
+        kiln_frame_ram(layer, &at_once, true, kiln_render_beside_frame(u, &at_once));
+    return kiln_min_u64(whole,
+                        kiln_render_slabs_ram(layer, u, &size, kiln_render_smallest_slab(&size)));
 }
 
 uint64_t kiln_render_least_ram(const kiln_render_job *j, bool in_parts)
@@ -35,7 +39,8 @@ uint64_t kiln_render_parent_ram(kiln_run *r, const kiln_render_plan *s, uint64_t
 {
     enum { TEXTS = 256, SEEN = 80, REPORTED = 448 };
     const uint64_t seen = SEEN + sizeof(uint32_t) * (uint64_t)s->layer->n_chunks;
-    const uint64_t each = sizeof(kiln_camera) + TEXTS + sizeof(kiln_render_job) + seen + sizeof(kiln_unit) + sizeof(kiln_outside) +
+    const uint64_t each = sizeof(kiln_camera) + TEXTS + sizeof(kiln_render_job) + seen +
+                          sizeof(kiln_unit) + sizeof(kiln_outside) +
                           (s->exposure_file ? sizeof(kiln_exposure) + sizeof(kiln_exposure *) : 0);
     return n * each + kiln_run_report_rows_ram(r, n, REPORTED);
 }
@@ -50,34 +55,42 @@ static void set_size(const kiln_render_plan *s, uint32_t i, const kiln_draw_size
 {
     kiln_render_job *j = &s->jobs[i];
     j->band_pairs = size->band_pairs;
-    j->ram = kiln_frame_ram(s->layer, size, true, kiln_render_beside_frame(kiln_render_unit_of(j), size));
+    j->ram = kiln_frame_ram(s->layer, size, true,
+                            kiln_render_beside_frame(kiln_render_unit_of(j), size));
     s->units[i].ram = j->ram;
 }
 
-/* By the upper bound, whether the camera is counted or not: hosts of different memory must come to the same list. */
+/* By the upper bound, whether the camera is counted or not: hosts of different memory must come to
+ * the same list. */
 static uint64_t cost_of_job(const kiln_render_job *j, const kiln_draw_size *bound)
 {
     return 4 * bound->visible + (uint64_t)j->camera->width * j->camera->height;
 }
 
-/* The same for a picture whose Gaussians the worker counts itself: for that, and for the smallest slabs that they may need. */
+/* The same for a picture whose Gaussians the worker counts itself: for that, and for the smallest
+ * slabs that they may need. */
 static uint64_t unknown_ram(const kiln_render_plan *s, uint32_t i, const kiln_draw_size *size)
 {
     const kiln_render_unit *u = kiln_render_unit_of(&s->jobs[i]);
-    const uint64_t counting = kiln_frame_count_ram(s->layer, &u->request) + kiln_render_picture_bytes(u);
-    const uint64_t slabs = kiln_render_slabs_ram(s->layer, u, size, kiln_render_smallest_slab(size));
+    const uint64_t counting =
+        kiln_frame_count_ram(s->layer, &u->request) + kiln_render_picture_bytes(u);
+    const uint64_t slabs =
+        kiln_render_slabs_ram(s->layer, u, size, kiln_render_smallest_slab(size));
     return kiln_max_u64(counting, slabs);
 }
 
-/* ---- drawn on a GPU where memory is tight ------------------------------------------------------------------------------ */
-/* The memory of a picture that is drawn in the memory of a GPU: for that, and for slabs, because the GPU may refuse. */
+/* ---- drawn on a GPU where memory is tight ---------------------------------------------------- */
+/* The memory of a picture that is drawn in the memory of a GPU: for that, and for slabs, because
+ * the GPU may refuse. */
 static uint64_t on_device_ram(const kiln_render_plan *s, uint32_t i, const kiln_draw_size *size)
 {
-    return kiln_max_u64(kiln_render_device_ram(s->layer, kiln_render_unit_of(&s->jobs[i])), unknown_ram(s, i, size));
+    return kiln_max_u64(kiln_render_device_ram(s->layer, kiln_render_unit_of(&s->jobs[i])),
+                        unknown_ram(s, i, size));
 }
 
 /* Returns false if a unit may not take so much. */
-static bool set_on_device(const kiln_render_plan *s, uint32_t i, const kiln_draw_size *size, uint64_t may)
+static bool set_on_device(const kiln_render_plan *s, uint32_t i, const kiln_draw_size *size,
+                          uint64_t may)
 {
     kiln_render_job *j = &s->jobs[i];
     const uint64_t ram = on_device_ram(s, i, size);
@@ -87,10 +100,12 @@ static bool set_on_device(const kiln_render_plan *s, uint32_t i, const kiln_draw
     return true;
 }
 
-/* ---- counting where memory is tight ----------------------------------------------------------------------------------- */
-/* Sets the memory of a counted camera with `pairs` pairs. If the whole is more than a unit may take, a GPU is asked to draw it,
- * which may take less now that slabs are known better; else it is drawn in slabs, if they take less. */
-static void set_counted(const kiln_render_plan *s, uint32_t i, kiln_draw_size size, uint64_t pairs, uint64_t may)
+/* ---- counting where memory is tight ---------------------------------------------------------- */
+/* Sets the memory of a counted camera with `pairs` pairs. If the whole is more than a unit may
+ * take, a GPU is asked to draw it, which may take less now that slabs are known better; else it is
+ * drawn in slabs, if they take less. */
+static void set_counted(const kiln_render_plan *s, uint32_t i, kiln_draw_size size, uint64_t pairs,
+                        uint64_t may)
 {
     kiln_render_job *j = &s->jobs[i];
     set_size(s, i, &size);
@@ -105,8 +120,9 @@ static void set_counted(const kiln_render_plan *s, uint32_t i, kiln_draw_size si
     s->units[i].ram = j->ram = ram;
 }
 
-static kiln_status take_count(kiln_run *r, const kiln_render_plan *s, uint32_t i, const kiln_unit *u, kiln_draw_size size,
-                              uint64_t may, kiln_error *err)
+static kiln_status take_count(kiln_run *r, const kiln_render_plan *s, uint32_t i,
+                              const kiln_unit *u, kiln_draw_size size, uint64_t may,
+                              kiln_error *err)
 {
     kiln_frame_counts c;
     const kiln_view_request *request = &s->jobs[i].request;
@@ -127,12 +143,14 @@ static const void *count_payload_of(const void *job)
     j->plan->made->job = NULL; /* the next to ask for this camera gets none of what follows */
     u->count_only = true;
     u->ram = kiln_frame_count_ram(j->plan->layer, &j->request);
-    u->encoding.drawing = j->ram;                  /* of the next list, about: what the worker keeps has room beside that */
+    /* of the next list, about: what the worker keeps has room beside that */
+    u->encoding.drawing = j->ram;
     if (j->level) u->drawn.wish = kiln_level_full; /* of its two pictures the one that takes more */
     return u;
 }
 
-static void make_count(kiln_run *r, const kiln_render_plan *s, uint32_t i, bool in_parts, kiln_unit *u)
+static void make_count(kiln_run *r, const kiln_render_plan *s, uint32_t i, bool in_parts,
+                       kiln_unit *u)
 {
     kiln_render_job *j = &s->jobs[i];
     kiln_hasher *h = kiln_run_key_bare(r, "count with boxes");
@@ -152,20 +170,23 @@ static void make_count(kiln_run *r, const kiln_render_plan *s, uint32_t i, bool 
     u->volatile_result = kiln_run_is_once(r);
 }
 
-/* A camera whose count was quarantined is tried with room for its planes alone. If it fails, no other camera does. */
-static kiln_status count_tight(kiln_run *r, const kiln_render_plan *s, const uint32_t *tight, uint32_t n, bool in_parts,
-                               kiln_error *err)
+/* A camera whose count was quarantined is tried with room for its planes alone. If it fails, no
+ * other camera does. */
+static kiln_status count_tight(kiln_run *r, const kiln_render_plan *s, const uint32_t *tight,
+                               uint32_t n, bool in_parts, kiln_error *err)
 {
     kiln_status st;
     kiln_unit *units = NULL;
     KILN_GO(KILN_ALLOC(&units, n, "units", err));
     for (uint32_t k = 0; k < n; k++) make_count(r, s, tight[k], in_parts, &units[k]);
     kiln_run_shares_planning(r, true); /* counting reads as much as drawing */
-    KILN_GO(kiln_run_units(r, "counting visible Gaussians, because memory is tight", units, n, err));
+    KILN_GO(
+        kiln_run_units(r, "counting visible Gaussians, because memory is tight", units, n, err));
     kiln_run_foresee_no_more(r); /* pictures are known now */
     const uint64_t may = kiln_run_unit_ram(r);
     for (uint32_t k = 0; k < n; k++) {
-        kiln_draw_size size = kiln_frame_bound(&s->jobs[tight[k]].request, s->layer, &s->jobs[tight[k]].chunks);
+        kiln_draw_size size =
+            kiln_frame_bound(&s->jobs[tight[k]].request, s->layer, &s->jobs[tight[k]].chunks);
         size.in_parts = in_parts;
         if (units[k].quarantined) {
             size.visible = 0;
@@ -188,8 +209,10 @@ static uint32_t count_due(const kiln_render_plan *s)
     return n;
 }
 
-/* Says whether pictures are made in parts, because a GPU draws them. Looks for no device if nothing is to be drawn. */
-static kiln_status may_be_in_parts(kiln_run *r, const kiln_render_plan *s, bool *may, kiln_error *err)
+/* Says whether pictures are made in parts, because a GPU draws them. Looks for no device if nothing
+ * is to be drawn. */
+static kiln_status may_be_in_parts(kiln_run *r, const kiln_render_plan *s, bool *may,
+                                   kiln_error *err)
 {
     const char *kind = "cpu";
     if (count_due(s) > 0) KILN_TRY(kiln_run_device_kind(r, &kind, err));
@@ -203,7 +226,8 @@ static kiln_status size_encoding(kiln_run *r, kiln_render_plan *s, bool on_gpu, 
     enum { DEPTH = 4 };
     kiln_render_encoding t = {0};
     unsigned workers = 1;
-    const uint32_t tasks = kiln_run_tasks(r), n_due = (count_due(s) + (tasks ? tasks - 1 : 0)) / (tasks ? tasks : 1);
+    const uint32_t tasks = kiln_run_tasks(r),
+                   n_due = (count_due(s) + (tasks ? tasks - 1 : 0)) / (tasks ? tasks : 1);
     if (n_due > 0) KILN_TRY(kiln_run_worker_count(r, &workers, err));
     for (uint32_t i = 0; i < s->n_jobs; i++) {
         const kiln_render_job *j = &s->jobs[i];
@@ -211,14 +235,17 @@ static kiln_status size_encoding(kiln_run *r, kiln_render_plan *s, bool on_gpu, 
         const uint64_t pixels = (uint64_t)j->camera->width * j->camera->height;
         t.drawing = kiln_max_u64(t.drawing, s->units[i].ram);
         const uint64_t hashes = KILN_PIXEL_HASH_BYTES * kiln_pixel_pieces(pixels);
-        t.writing =
-            kiln_max_u64(t.writing, kiln_render_writing_bytes(u) +
-                                        (u->depth[0] ? DEPTH * pixels + kiln_depth_bytes(pixels, u->depth_colours) : 0) + hashes);
+        t.writing = kiln_max_u64(
+            t.writing,
+            kiln_render_writing_bytes(u) +
+                (u->depth[0] ? DEPTH * pixels + kiln_depth_bytes(pixels, u->depth_colours) : 0) +
+                hashes);
         t.pixels = kiln_max_u64(t.pixels, pixels);
     }
-    t.most = kiln_render_encoding_most(kiln_devices_threads(kiln_common_values.threads) / workers, n_due / workers);
-    const uint64_t cache =
-        kiln_frame_cache_ram(s->layer, on_gpu ? 0 : t.drawing) + (on_gpu && n_due > 0 ? kiln_render_encoding_bytes(&t) : 0);
+    t.most = kiln_render_encoding_most(kiln_devices_threads(kiln_common_values.threads) / workers,
+                                       n_due / workers);
+    const uint64_t cache = kiln_frame_cache_ram(s->layer, on_gpu ? 0 : t.drawing) +
+                           (on_gpu && n_due > 0 ? kiln_render_encoding_bytes(&t) : 0);
     s->encoding = t;
     for (uint32_t i = 0; i < s->n_jobs; i++) s->units[i].ram_cache = cache;
     return KILN_OK;
@@ -228,27 +255,34 @@ void kiln_render_size_uncounted(kiln_run *r, kiln_render_job *j, kiln_unit *u)
 {
     const kiln_render_plan *s = j->plan;
     const kiln_draw_size size = kiln_frame_bound(&j->request, s->layer, &j->chunks);
-    const uint64_t whole = kiln_frame_ram(s->layer, &size, true, kiln_render_beside_frame(kiln_render_unit_of(j), &size));
+    const uint64_t whole = kiln_frame_ram(s->layer, &size, true,
+                                          kiln_render_beside_frame(kiln_render_unit_of(j), &size));
     j->band_pairs = size.band_pairs;
     j->ram = whole;
     if (whole > kiln_run_unit_ram(r)) {
         const kiln_render_unit *payload = kiln_render_unit_of(j);
-        const uint64_t counting = kiln_frame_count_ram(s->layer, &payload->request) + kiln_render_picture_bytes(payload);
-        j->ram = kiln_max_u64(counting, kiln_render_slabs_ram(s->layer, payload, &size, kiln_render_smallest_slab(&size)));
+        const uint64_t counting =
+            kiln_frame_count_ram(s->layer, &payload->request) + kiln_render_picture_bytes(payload);
+        j->ram = kiln_max_u64(counting, kiln_render_slabs_ram(s->layer, payload, &size,
+                                                              kiln_render_smallest_slab(&size)));
         j->count_first = true;
     }
     u->ram = j->ram;
     u->cost = cost_of_job(j, &size);
 }
 
-/* In a plan, which cameras are counted is decided by the memory of the plan's host, due or not: all hosts list the same. */
-static bool is_counted_by_plan(const kiln_render_plan *s, uint32_t i, const kiln_draw_size *size, uint64_t planned)
+/* In a plan, which cameras are counted is decided by the memory of the plan's host, due or not: all
+ * hosts list the same. */
+static bool is_counted_by_plan(const kiln_render_plan *s, uint32_t i, const kiln_draw_size *size,
+                               uint64_t planned)
 {
     return s->units[i].ram > planned && (!size->in_parts || on_device_ram(s, i, size) > planned);
 }
 
-/* A picture of a plan that has not counted it, on a host with less memory than the plan's: its worker counts. */
-static void set_uncounted(const kiln_render_plan *s, uint32_t i, const kiln_draw_size *size, uint64_t may)
+/* A picture of a plan that has not counted it, on a host with less memory than the plan's: its
+ * worker counts. */
+static void set_uncounted(const kiln_render_plan *s, uint32_t i, const kiln_draw_size *size,
+                          uint64_t may)
 {
     kiln_render_job *j = &s->jobs[i];
     const uint64_t ram = unknown_ram(s, i, size);
@@ -292,7 +326,8 @@ kiln_status kiln_render_plan_size(kiln_run *r, kiln_render_plan *s, kiln_error *
             tight[n++] = i;
             continue;
         }
-        const bool drawn = in_parts && s->units[i].ram > may / workers && set_on_device(s, i, &size, may);
+        const bool drawn =
+            in_parts && s->units[i].ram > may / workers && set_on_device(s, i, &size, may);
         if (shared && !drawn)
             set_uncounted(s, i, &size, may);
         else if (j->due && !drawn && s->units[i].ram > may)

@@ -14,7 +14,7 @@
 
 static bool is_stdout(const kiln_video *v) { return strcmp(v->o.path, "-") == 0; }
 
-/* ---- ready --------------------------------------------------------------------------------------------------------------- */
+/* ---- ready ----------------------------------------------------------------------------------- */
 /* As many slots as an eighth of the memory has room for, so that most of it is the workers'. */
 static kiln_status share_slots(kiln_run *r, kiln_video *v, kiln_error *err)
 {
@@ -24,7 +24,8 @@ static kiln_status share_slots(kiln_run *r, kiln_video *v, kiln_error *err)
     if (slots > v->n_frames) slots = v->n_frames;
     if (!kiln_shared_memory_fits(slots * v->frame_bytes))
         return kiln_fail(err, KILN_E_IO,
-                         "the limit on file sizes (ulimit -f), which also limits shared memory, is too small for %llu frames",
+                         "the limit on file sizes (ulimit -f), which also limits shared memory, is "
+                         "too small for %llu frames",
                          (unsigned long long)slots);
     KILN_TRY(kiln_run_share_memory(r, slots * v->frame_bytes, (uint32_t)slots, &v->ring, err));
     v->taker.window = slots;
@@ -36,12 +37,15 @@ static kiln_status take_stdout(kiln_video *v, kiln_error *err)
 {
     struct stat info;
     if (isatty(STDOUT_FILENO))
-        return kiln_fail(err, KILN_E_USAGE, "-o - writes frames to stdout, which is a terminal here; pipe it into an encoder");
+        return kiln_fail(
+            err, KILN_E_USAGE,
+            "-o - writes frames to stdout, which is a terminal here; pipe it into an encoder");
     (void)fflush(stdout);
     v->fd = fcntl(STDOUT_FILENO, F_DUPFD_CLOEXEC, STDERR_FILENO + 1);
     if (v->fd < 0) return kiln_fail(err, KILN_E_IO, "cannot write to stdout: %s", strerror(errno));
     v->stdout_was = v->fd;
-    if (dup2(STDERR_FILENO, STDOUT_FILENO) < 0) return kiln_fail(err, KILN_E_IO, "cannot print to stderr: %s", strerror(errno));
+    if (dup2(STDERR_FILENO, STDOUT_FILENO) < 0)
+        return kiln_fail(err, KILN_E_IO, "cannot print to stderr: %s", strerror(errno));
     v->waits = fstat(v->fd, &info) != 0 || !S_ISREG(info.st_mode);
     return KILN_OK;
 }
@@ -54,12 +58,14 @@ static kiln_status open_video_file(kiln_video *v, kiln_error *err)
     return kiln_temporary_create(v->o.path, v->encoder.part, &v->fd, err);
 }
 
-static kiln_status take_frames(void *context, uint64_t n_done, uint64_t *n_taken, bool *waits, kiln_error *err);
+static kiln_status take_frames(void *context, uint64_t n_done, uint64_t *n_taken, bool *waits,
+                               kiln_error *err);
 
-kiln_status kiln_video_open(kiln_run *r, const kiln_video_options *o, uint32_t width, uint32_t height, uint64_t n, kiln_video *out,
-                            kiln_error *err)
+kiln_status kiln_video_open(kiln_run *r, const kiln_video_options *o, uint32_t width,
+                            uint32_t height, uint64_t n, kiln_video *out, kiln_error *err)
 {
-    *out = (kiln_video){.o = *o, .width = width, .height = height, .n_frames = n, .fd = -1, .stdout_was = -1};
+    *out = (kiln_video){
+        .o = *o, .width = width, .height = height, .n_frames = n, .fd = -1, .stdout_was = -1};
     out->encoder.in = out->encoder.says = -1;
     out->frame_bytes = kiln_video_frame_bytes(o->kind, width, height);
     out->sigpipe_was = signal(SIGPIPE, SIG_IGN); /* a reader that is gone is an error like others */
@@ -87,18 +93,20 @@ kiln_video_frame kiln_video_frame_of(const kiln_video *v, uint64_t i)
     return f;
 }
 
-/* ---- frames go out --------------------------------------------------------------------------------------------------------- */
+/* ---- frames go out --------------------------------------------------------------------------- */
 static kiln_status failed(kiln_video *v, int error, kiln_error *err)
 {
     if (error == EPIPE && v->o.encodes) return kiln_encoder_ended(&v->encoder, err);
     if (error == EPIPE)
-        return kiln_fail(err, KILN_E_IO, "the program that reads the frames from stdout has ended after %llu of %llu",
-                         (unsigned long long)v->n_written, (unsigned long long)v->n_frames);
+        return kiln_fail(
+            err, KILN_E_IO,
+            "the program that reads the frames from stdout has ended after %llu of %llu",
+            (unsigned long long)v->n_written, (unsigned long long)v->n_frames);
     return kiln_file_write_failed(is_stdout(v) ? "stdout" : v->o.path, error, err);
 }
 
-/* Writes of the piece what can be written now. stdout is shared with others, so it is not made to return at once: poll says whether
- * a pipe has room for PIPE_BUF bytes. */
+/* Writes of the piece what can be written now. stdout is shared with others, so it is not made to
+ * return at once: poll says whether a pipe has room for PIPE_BUF bytes. */
 static kiln_status write_piece(kiln_video *v, bool *waits, kiln_error *err)
 {
     enum { BURST = 4096 };
@@ -132,7 +140,8 @@ static kiln_status read_piece(kiln_video *v, kiln_error *err)
     return KILN_OK;
 }
 
-static kiln_status take_frames(void *context, uint64_t n_done, uint64_t *n_taken, bool *waits, kiln_error *err)
+static kiln_status take_frames(void *context, uint64_t n_done, uint64_t *n_taken, bool *waits,
+                               kiln_error *err)
 {
     kiln_video *v = context;
     kiln_encoder_listen(&v->encoder);
@@ -152,14 +161,14 @@ static kiln_status take_frames(void *context, uint64_t n_done, uint64_t *n_taken
 
 void kiln_video_take(kiln_run *r, kiln_video *v) { kiln_run_takes(r, &v->taker); }
 
-/* ---- the end ------------------------------------------------------------------------------------------------------------------
- */
+/* ---- the end --------------------------------------------------------------------------------- */
 static kiln_status finish_file(kiln_video *v, kiln_error *err)
 {
     const int fd = v->fd;
     v->fd = -1;
     const int error = fsync(fd) != 0 ? errno : 0;
-    if (close(fd) != 0 || error) return kiln_file_write_failed(v->o.path, error ? error : errno, err);
+    if (close(fd) != 0 || error)
+        return kiln_file_write_failed(v->o.path, error ? error : errno, err);
     KILN_TRY(kiln_product_put(v->encoder.part, v->o.path, &v->o.seen, err));
     v->encoder.part[0] = '\0';
     return KILN_OK;

@@ -26,7 +26,7 @@ void kiln_viewpoints_release(kiln_viewpoints *v)
     *v = (kiln_viewpoints){0};
 }
 
-/* ---- texts of options ------------------------------------------------------------------------------------------------- */
+/* ---- texts of options ------------------------------------------------------------------------ */
 typedef kiln_render_crop rectangle;
 
 /* Reads a whole number up to `most`; *text moves behind it. */
@@ -53,10 +53,14 @@ static bool read_char(const char **text, char c)
 static bool read_rectangle(const char *text, bool placed, rectangle *out)
 {
     *out = (rectangle){0};
-    const bool sized = read_whole_number(&text, KILN_CAMERA_SIZE_MAX, &out->width) && read_char(&text, 'x') &&
-                       read_whole_number(&text, KILN_CAMERA_SIZE_MAX, &out->height) && out->width > 0 && out->height > 0;
-    const bool at = !placed || (sized && read_char(&text, '+') && read_whole_number(&text, KILN_CAMERA_SIZE_MAX, &out->x) &&
-                                read_char(&text, '+') && read_whole_number(&text, KILN_CAMERA_SIZE_MAX, &out->y));
+    const bool sized = read_whole_number(&text, KILN_CAMERA_SIZE_MAX, &out->width) &&
+                       read_char(&text, 'x') &&
+                       read_whole_number(&text, KILN_CAMERA_SIZE_MAX, &out->height) &&
+                       out->width > 0 && out->height > 0;
+    const bool at = !placed || (sized && read_char(&text, '+') &&
+                                read_whole_number(&text, KILN_CAMERA_SIZE_MAX, &out->x) &&
+                                read_char(&text, '+') &&
+                                read_whole_number(&text, KILN_CAMERA_SIZE_MAX, &out->y));
     return sized && at && *text == '\0';
 }
 
@@ -94,8 +98,9 @@ static bool read_orbit(const char *text, orbit_text *out)
         else if (read_word(&text, "height="))
             good = isnan(out->height) && read_real(&text, &out->height);
         else if (read_word(&text, "centre="))
-            good = isnan(out->centre[0]) && read_real(&text, &out->centre[0]) && read_char(&text, ':') &&
-                   read_real(&text, &out->centre[1]) && read_char(&text, ':') && read_real(&text, &out->centre[2]);
+            good = isnan(out->centre[0]) && read_real(&text, &out->centre[0]) &&
+                   read_char(&text, ':') && read_real(&text, &out->centre[1]) &&
+                   read_char(&text, ':') && read_real(&text, &out->centre[2]);
         else
             good = false;
     }
@@ -104,14 +109,16 @@ static bool read_orbit(const char *text, orbit_text *out)
 
 static bool read_point(const char *text, double out[3])
 {
-    return read_real(&text, &out[0]) && read_char(&text, ',') && read_real(&text, &out[1]) && read_char(&text, ',') &&
-           read_real(&text, &out[2]) && *text == '\0';
+    return read_real(&text, &out[0]) && read_char(&text, ',') && read_real(&text, &out[1]) &&
+           read_char(&text, ',') && read_real(&text, &out[2]) && *text == '\0';
 }
 
-static kiln_status check_pair(bool a, const char *a_name, bool b, const char *b_name, kiln_error *err)
+static kiln_status check_pair(bool a, const char *a_name, bool b, const char *b_name,
+                              kiln_error *err)
 {
     if (!a || !b) return KILN_OK;
-    return kiln_fail(err, KILN_E_USAGE, "--%s and --%s do not go together; leave out one of them", a_name, b_name);
+    return kiln_fail(err, KILN_E_USAGE, "--%s and --%s do not go together; leave out one of them",
+                     a_name, b_name);
 }
 
 kiln_status kiln_orbit_check(const char *text, kiln_error *err)
@@ -119,7 +126,8 @@ kiln_status kiln_orbit_check(const char *text, kiln_error *err)
     orbit_text orbit;
     if (read_orbit(text, &orbit)) return KILN_OK;
     return kiln_fail(err, KILN_E_USAGE,
-                     "--orbit takes N (1 to %d), optionally followed by ,radius=R (above 0), ,height=H and ,centre=X:Y:Z, not '%s'",
+                     "--orbit takes N (1 to %d), optionally followed by ,radius=R (above 0), "
+                     ",height=H and ,centre=X:Y:Z, not '%s'",
                      PICTURES_MOST, text);
 }
 
@@ -127,25 +135,31 @@ kiln_status kiln_look_at_check(const char *text, kiln_error *err)
 {
     const double most = 1e100; /* the square of a distance stays finite */
     double point[3];
-    if (read_point(text, point) && fabs(point[0]) < most && fabs(point[1]) < most && fabs(point[2]) < most) return KILN_OK;
-    return kiln_fail(err, KILN_E_USAGE, "--look-at takes X,Y,Z in scene units such as 0,1.5,0, not '%s'", text);
+    if (read_point(text, point) && fabs(point[0]) < most && fabs(point[1]) < most &&
+        fabs(point[2]) < most)
+        return KILN_OK;
+    return kiln_fail(err, KILN_E_USAGE,
+                     "--look-at takes X,Y,Z in scene units such as 0,1.5,0, not '%s'", text);
 }
 
 kiln_status kiln_size_check(const char *text, kiln_error *err)
 {
     rectangle r;
     if (!read_rectangle(text, false, &r))
-        return kiln_fail(err, KILN_E_USAGE, "--size takes WxH such as 1920x1080, each 1 to %u, not '%s'", KILN_CAMERA_SIZE_MAX,
-                         text);
+        return kiln_fail(err, KILN_E_USAGE,
+                         "--size takes WxH such as 1920x1080, each 1 to %u, not '%s'",
+                         KILN_CAMERA_SIZE_MAX, text);
     if ((uint64_t)r.width * r.height <= KILN_PICTURE_MAX) return KILN_OK;
-    return kiln_fail(err, KILN_E_USAGE, "--size %s: a picture has at most %llu pixels", text, (unsigned long long)KILN_PICTURE_MAX);
+    return kiln_fail(err, KILN_E_USAGE, "--size %s: a picture has at most %llu pixels", text,
+                     (unsigned long long)KILN_PICTURE_MAX);
 }
 
 kiln_status kiln_crop_check(const char *text, kiln_error *err)
 {
     rectangle r;
     if (read_rectangle(text, true, &r)) return KILN_OK;
-    return kiln_fail(err, KILN_E_USAGE, "--crop takes WxH+X+Y such as 640x480+100+50, not '%s'", text);
+    return kiln_fail(err, KILN_E_USAGE, "--crop takes WxH+X+Y such as 640x480+100+50, not '%s'",
+                     text);
 }
 
 bool kiln_viewpoints_sized(const kiln_viewpoint_options *o, uint32_t size[2], const char **by)
@@ -161,7 +175,8 @@ bool kiln_viewpoints_sized(const kiln_viewpoint_options *o, uint32_t size[2], co
 
 bool kiln_viewpoints_are_own(const kiln_viewpoint_options *o)
 {
-    return !o->cameras && !o->orbit && o->interpolate == 0 && !o->size && !o->crop && isnan(o->scale);
+    return !o->cameras && !o->orbit && o->interpolate == 0 && !o->size && !o->crop &&
+           isnan(o->scale);
 }
 
 /* A file that cannot be read is found before anything is drawn, or baked. */
@@ -178,9 +193,13 @@ static kiln_status check_camera_file(const char *path, kiln_error *err)
 static kiln_status check_crop_within(const kiln_viewpoint_options *o, kiln_error *err)
 {
     rectangle size, r;
-    if (!o->crop || !o->size || !read_rectangle(o->size, false, &size) || !read_rectangle(o->crop, true, &r)) return KILN_OK;
-    if ((uint64_t)r.x + r.width <= size.width && (uint64_t)r.y + r.height <= size.height) return KILN_OK;
-    return kiln_fail(err, KILN_E_USAGE, "--crop %s is not within pictures of --size %s", o->crop, o->size);
+    if (!o->crop || !o->size || !read_rectangle(o->size, false, &size) ||
+        !read_rectangle(o->crop, true, &r))
+        return KILN_OK;
+    if ((uint64_t)r.x + r.width <= size.width && (uint64_t)r.y + r.height <= size.height)
+        return KILN_OK;
+    return kiln_fail(err, KILN_E_USAGE, "--crop %s is not within pictures of --size %s", o->crop,
+                     o->size);
 }
 
 kiln_status kiln_viewpoints_check(const kiln_viewpoint_options *o, kiln_error *err)
@@ -190,18 +209,22 @@ kiln_status kiln_viewpoints_check(const kiln_viewpoint_options *o, kiln_error *e
     KILN_TRY(check_pair(!isnan(o->scale), "scale", o->size, "size", err));
     if (o->through && o->interpolate == 0)
         return kiln_fail(err, KILN_E_USAGE,
-                         "--through names the cameras of a path; give the number of its pictures with --interpolate N");
+                         "--through names the cameras of a path; give the number of its pictures "
+                         "with --interpolate N");
     if (o->constant_speed && o->interpolate == 0)
         return kiln_fail(err, KILN_E_USAGE,
-                         "--constant-speed concerns a path; give the number of its pictures with --interpolate N");
+                         "--constant-speed concerns a path; give the number of its pictures with "
+                         "--interpolate N");
     if (o->look_at && o->interpolate == 0)
-        return kiln_fail(err, KILN_E_USAGE, "--look-at is of a path; say with --interpolate N how many pictures it has%s",
-                         o->orbit ? ", or give --orbit a centre=X:Y:Z" : "");
+        return kiln_fail(
+            err, KILN_E_USAGE,
+            "--look-at is of a path; say with --interpolate N how many pictures it has%s",
+            o->orbit ? ", or give --orbit a centre=X:Y:Z" : "");
     KILN_TRY(check_crop_within(o, err));
     return o->cameras ? check_camera_file(o->cameras, err) : KILN_OK;
 }
 
-/* ---- cameras of the file or the bake ------------------------------------------------------------------------------------ */
+/* ---- cameras of the file or the bake --------------------------------------------------------- */
 static int viewpoints_by_name(const void *a, const void *b)
 {
     return strcmp(((const kiln_camera *)a)->name, ((const kiln_camera *)b)->name);
@@ -229,24 +252,26 @@ static kiln_status move_cameras(const kiln_scene *scene, kiln_camera_set *set, k
 {
     kiln_similarity move;
     KILN_TRY(kiln_transforms_moves(scene->transforms, &move, err));
-    for (uint32_t i = 0; i < set->n_cameras; i++) kiln_similarity_pose(&move, set->cameras[i].r, set->cameras[i].t);
+    for (uint32_t i = 0; i < set->n_cameras; i++)
+        kiln_similarity_pose(&move, set->cameras[i].r, set->cameras[i].t);
     return KILN_OK;
 }
 
-static kiln_status read_camera_file(kiln_manifest *m, const char *path, const kiln_scene *scene, kiln_viewpoints *v,
-                                    kiln_error *err)
+static kiln_status read_camera_file(kiln_manifest *m, const char *path, const kiln_scene *scene,
+                                    kiln_viewpoints *v, kiln_error *err)
 {
     KILN_TRY(kiln_cameras_read(path, NULL, &v->file, err));
     KILN_TRY(set_pinholes(m, &v->file, err));
     KILN_TRY(move_cameras(scene, &v->file, err));
     KILN_TRY(KILN_ALLOC(&v->cameras, v->file.n_cameras, "cameras", err));
-    if (v->file.n_cameras) memcpy(v->cameras, v->file.cameras, v->file.n_cameras * sizeof *v->cameras);
+    if (v->file.n_cameras)
+        memcpy(v->cameras, v->file.cameras, v->file.n_cameras * sizeof *v->cameras);
     v->n = v->file.n_cameras;
     if (v->n) qsort(v->cameras, v->n, sizeof *v->cameras, viewpoints_by_name);
     return KILN_OK;
 }
 
-/* ---- paths ------------------------------------------------------------------------------------------------------------ */
+/* ---- paths ----------------------------------------------------------------------------------- */
 static int digits_of(uint32_t n)
 {
     int digits = 4;
@@ -254,8 +279,10 @@ static int digits_of(uint32_t n)
     return digits;
 }
 
-/* Puts n cameras in the place of those that there are, and names them WHAT_0000 and so on. They are v's in any case. */
-static kiln_status take_cameras(kiln_viewpoints *v, kiln_camera *cameras, uint32_t n, const char *what, kiln_error *err)
+/* Puts n cameras in the place of those that there are, and names them WHAT_0000 and so on. They are
+ * v's in any case. */
+static kiln_status take_cameras(kiln_viewpoints *v, kiln_camera *cameras, uint32_t n,
+                                const char *what, kiln_error *err)
 {
     const int digits = digits_of(n);
     free(v->cameras);
@@ -276,7 +303,8 @@ typedef struct {
     double centre[3], radius; /* above 0 */
 } sphere;
 
-static kiln_status sphere_of(const kiln_scene *scene, const kiln_layer *layer, sphere *out, kiln_error *err)
+static kiln_status sphere_of(const kiln_scene *scene, const kiln_layer *layer, sphere *out,
+                             kiln_error *err)
 {
     double lo[3], hi[3], square = 0;
     KILN_TRY(kiln_scene_box(scene, layer, lo, hi, err));
@@ -294,10 +322,13 @@ static bool is_seen(const sphere *s, const kiln_camera *c)
 {
     double p[3];
     for (int i = 0; i < 3; i++)
-        p[i] = c->t[i] + c->r[3 * i] * s->centre[0] + c->r[3 * i + 1] * s->centre[1] + c->r[3 * i + 2] * s->centre[2];
+        p[i] = c->t[i] + c->r[3 * i] * s->centre[0] + c->r[3 * i + 1] * s->centre[1] +
+               c->r[3 * i + 2] * s->centre[2];
     if (!(p[2] > -s->radius)) return false; /* behind the camera */
-    if (p[2] < s->radius) return true;      /* the camera is within its slab of depth: too near to tell */
-    const double x = c->fx * p[0] / p[2] + c->cx, y = c->fy * p[1] / p[2] + c->cy, half = c->fx * s->radius / p[2];
+    /* the camera is within its slab of depth: too near to tell */
+    if (p[2] < s->radius) return true;
+    const double x = c->fx * p[0] / p[2] + c->cx, y = c->fy * p[1] / p[2] + c->cy,
+                 half = c->fx * s->radius / p[2];
     return half >= 1 && x > -half && x < c->width + half && y > -half && y < c->height + half;
 }
 
@@ -306,13 +337,16 @@ static void say_unseen(const sphere *s, const kiln_viewpoints *v)
     uint32_t n = 0;
     for (uint32_t i = 0; i < v->n; i++) n += !is_seen(s, &v->cameras[i]);
     if (n > 0)
-        kiln_warn("from %u of %s on the orbit the scene lies outside of the picture or is less than 2 pixels wide: its middle is "
+        kiln_warn("from %u of %s on the orbit the scene lies outside of the picture or is less "
+                  "than 2 pixels wide: its middle is "
                   "%.6g:%.6g:%.6g and its radius %.6g",
-                  n, KILN_COUNT(v->n, "place"), s->centre[0], s->centre[1], s->centre[2], s->radius);
+                  n, KILN_COUNT(v->n, "place"), s->centre[0], s->centre[1], s->centre[2],
+                  s->radius);
 }
 
 /* Where the cameras stand around what they look at; if they do not, around the box of the scene. */
-static kiln_status shape_of(const kiln_scene *scene, const sphere *around_scene, const kiln_viewpoints *v, const kiln_camera *lens,
+static kiln_status shape_of(const kiln_scene *scene, const sphere *around_scene,
+                            const kiln_viewpoints *v, const kiln_camera *lens,
                             const orbit_text *said, kiln_orbit_shape *shape, kiln_error *err)
 {
     bool around = false;
@@ -329,8 +363,8 @@ static kiln_status shape_of(const kiln_scene *scene, const sphere *around_scene,
     return KILN_OK;
 }
 
-static kiln_status make_orbit(const char *text, const kiln_scene *scene, const kiln_layer *layer, kiln_viewpoints *v,
-                              kiln_error *err)
+static kiln_status make_orbit(const char *text, const kiln_scene *scene, const kiln_layer *layer,
+                              kiln_viewpoints *v, kiln_error *err)
 {
     orbit_text said;
     kiln_orbit_shape shape;
@@ -344,13 +378,15 @@ static kiln_status make_orbit(const char *text, const kiln_scene *scene, const k
     if (st == KILN_OK) st = shape_of(scene, &around, v, lens, &said, &shape, err);
     if (st == KILN_OK) st = KILN_ALLOC(&cameras, said.n, "cameras", err);
     if (st == KILN_OK) {
-        for (uint32_t i = 0; i < said.n; i++) kiln_camera_path_orbit(&shape, lens, i, said.n, &cameras[i]);
+        for (uint32_t i = 0; i < said.n; i++)
+            kiln_camera_path_orbit(&shape, lens, i, said.n, &cameras[i]);
         st = take_cameras(v, cameras, said.n, "orbit", err);
     }
     if (st == KILN_OK) {
-        kiln_say("the orbit has radius=%.6g,height=%.6g,centre=%.6g:%.6g:%.6g; up is %.3g %.3g %.3g", shape.radius, shape.height,
-                 shape.centre[0], shape.centre[1], shape.centre[2], shape.up[0] + 0.0, shape.up[1] + 0.0,
-                 shape.up[2] + 0.0); /* not -0 */
+        kiln_say(
+            "the orbit has radius=%.6g,height=%.6g,centre=%.6g:%.6g:%.6g; up is %.3g %.3g %.3g",
+            shape.radius, shape.height, shape.centre[0], shape.centre[1], shape.centre[2],
+            shape.up[0] + 0.0, shape.up[1] + 0.0, shape.up[2] + 0.0); /* not -0 */
         say_unseen(&around, v);
     }
     free(lens);
@@ -377,7 +413,8 @@ static uint32_t count_names(const char *text)
 }
 
 /* Chooses the cameras that --through names, into new memory. */
-static kiln_status choose_through(const kiln_viewpoints *v, const char *text, kiln_camera **out, uint32_t *n, kiln_error *err)
+static kiln_status choose_through(const kiln_viewpoints *v, const char *text, kiln_camera **out,
+                                  uint32_t *n, kiln_error *err)
 {
     char name[KILN_CAMERA_NAME];
     uint32_t at;
@@ -390,7 +427,8 @@ static kiln_status choose_through(const kiln_viewpoints *v, const char *text, ki
     }
     for (uint32_t i = 0; i < *n; i++) {
         const size_t length = strcspn(text, ",");
-        snprintf(name, sizeof name, "%.*s", (int)(length < sizeof name ? length : sizeof name), text);
+        snprintf(name, sizeof name, "%.*s", (int)(length < sizeof name ? length : sizeof name),
+                 text);
         KILN_TRY(kiln_camera_pick(v->cameras, v->n, name, &at, err));
         (*out)[i] = v->cameras[at];
         text += length + 1;
@@ -398,7 +436,8 @@ static kiln_status choose_through(const kiln_viewpoints *v, const char *text, ki
     return KILN_OK;
 }
 
-static kiln_status look_at(const char *text, const char *up_axis, kiln_camera *cameras, uint32_t n, kiln_error *err)
+static kiln_status look_at(const char *text, const char *up_axis, kiln_camera *cameras, uint32_t n,
+                           kiln_error *err)
 {
     double point[3], up[3];
     if (!text) return KILN_OK;
@@ -408,14 +447,16 @@ static kiln_status look_at(const char *text, const char *up_axis, kiln_camera *c
     return KILN_OK;
 }
 
-static kiln_status make_path(const kiln_viewpoint_options *o, const kiln_scene *scene, kiln_viewpoints *v, kiln_error *err)
+static kiln_status make_path(const kiln_viewpoint_options *o, const kiln_scene *scene,
+                             kiln_viewpoints *v, kiln_error *err)
 {
     kiln_status st = KILN_OK;
     kiln_camera *through = NULL, *cameras = NULL;
     uint32_t n;
     KILN_GO(choose_through(v, o->through, &through, &n, err));
     if (n < 2) {
-        st = kiln_fail(err, KILN_E_USAGE, "--interpolate makes a path through at least 2 cameras, not %u", n);
+        st = kiln_fail(err, KILN_E_USAGE,
+                       "--interpolate makes a path through at least 2 cameras, not %u", n);
         goto done;
     }
     KILN_GO(KILN_ALLOC(&cameras, o->interpolate, "cameras", err));
@@ -429,13 +470,16 @@ done:
     return st;
 }
 
-/* ---- size ------------------------------------------------------------------------------------------------------------- */
-/* The whole picture is drawn and its pixels are cut out, because a profile may know no principal point (inria). */
+/* ---- size ------------------------------------------------------------------------------------ */
+/* The whole picture is drawn and its pixels are cut out, because a profile may know no principal
+ * point (inria). */
 static kiln_status crop(kiln_camera *c, const rectangle *r, kiln_error *err)
 {
     if ((uint64_t)r->x + r->width > c->width || (uint64_t)r->y + r->height > c->height)
-        return kiln_fail(err, KILN_E_USAGE, "--crop %ux%u+%u+%u is not within the picture of camera '%s', which has %ux%u pixels",
-                         r->width, r->height, r->x, r->y, c->name, c->width, c->height);
+        return kiln_fail(
+            err, KILN_E_USAGE,
+            "--crop %ux%u+%u+%u is not within the picture of camera '%s', which has %ux%u pixels",
+            r->width, r->height, r->x, r->y, c->name, c->width, c->height);
     kiln_camera_resize(c, c->width, c->height); /* without its photo */
     return KILN_OK;
 }
@@ -443,24 +487,28 @@ static kiln_status crop(kiln_camera *c, const rectangle *r, kiln_error *err)
 static kiln_status set_sizes(const kiln_viewpoint_options *o, kiln_viewpoints *v, kiln_error *err)
 {
     rectangle size = {0};
-    if ((o->size && !read_rectangle(o->size, false, &size)) || (o->crop && !read_rectangle(o->crop, true, &v->crop)))
+    if ((o->size && !read_rectangle(o->size, false, &size)) ||
+        (o->crop && !read_rectangle(o->crop, true, &v->crop)))
         return kiln_fail(err, KILN_E_BUG, "--size and --crop have been checked");
     for (uint32_t i = 0; i < v->n; i++) {
         kiln_camera *c = &v->cameras[i];
         if (o->size) kiln_camera_fit(c, size.width, size.height);
         if (!isnan(o->scale))
-            kiln_camera_resize(c, kiln_camera_scaled(c->width, o->scale), kiln_camera_scaled(c->height, o->scale));
+            kiln_camera_resize(c, kiln_camera_scaled(c->width, o->scale),
+                               kiln_camera_scaled(c->height, o->scale));
         if (o->crop) KILN_TRY(crop(c, &v->crop, err));
         if ((uint64_t)c->width * c->height > KILN_PICTURE_MAX)
-            return kiln_fail(err, KILN_E_USAGE, "camera '%s' would have %ux%u pixels; a picture has at most %llu", c->name,
-                             c->width, c->height, (unsigned long long)KILN_PICTURE_MAX);
+            return kiln_fail(err, KILN_E_USAGE,
+                             "camera '%s' would have %ux%u pixels; a picture has at most %llu",
+                             c->name, c->width, c->height, (unsigned long long)KILN_PICTURE_MAX);
     }
     v->sized_by = o->crop ? "--crop" : o->size ? "--size" : NULL;
     v->own = v->own && !o->size && !o->crop && isnan(o->scale);
     return KILN_OK;
 }
 
-kiln_status kiln_viewpoints_get(kiln_manifest *m, const kiln_viewpoint_options *o, const kiln_scene *scene, const kiln_layer *layer,
+kiln_status kiln_viewpoints_get(kiln_manifest *m, const kiln_viewpoint_options *o,
+                                const kiln_scene *scene, const kiln_layer *layer,
                                 kiln_viewpoints *out, kiln_error *err)
 {
     out->own = !o->cameras;

@@ -15,9 +15,10 @@ kiln_status kiln_written_describe(const char *path, json_t **out, kiln_error *er
     kiln_hash hash;
     KILN_TRY(kiln_file_stat(path, &info, err));
     KILN_TRY(kiln_hash_file(path, &hash, err));
-    *out = json_pack("{s:I, s:I, s:s}", "size", (json_int_t)info.size, "mtime_ns", (json_int_t)info.mtime_ns, "hash",
-                     kiln_hash_hex(hash, hex));
-    return *out ? KILN_OK : kiln_fail(err, KILN_E_NOMEM, "out of memory while describing '%s'", path);
+    *out = json_pack("{s:I, s:I, s:s}", "size", (json_int_t)info.size, "mtime_ns",
+                     (json_int_t)info.mtime_ns, "hash", kiln_hash_hex(hash, hex));
+    return *out ? KILN_OK
+                : kiln_fail(err, KILN_E_NOMEM, "out of memory while describing '%s'", path);
 }
 
 /* Looks at the place itself: a link is no picture of ours. */

@@ -12,7 +12,8 @@
 #include <sys/stat.h>
 #include <unistd.h>
 
-static const char *const cannot_open = "The file is missing, is not a regular file, or is too large to show.";
+static const char *const cannot_open =
+    "The file is missing, is not a regular file, or is too large to show.";
 
 /* -1: there is none that may be read. */
 static int open_plain(const char *path, uint64_t *size)
@@ -20,7 +21,8 @@ static int open_plain(const char *path, uint64_t *size)
     struct stat s;
     const int fd = open(path, O_RDONLY | O_NOFOLLOW | O_NONBLOCK | O_CLOEXEC | O_NOCTTY);
     if (fd < 0) return -1;
-    if (fstat(fd, &s) == 0 && S_ISREG(s.st_mode) && s.st_size > 0 && (uint64_t)s.st_size <= KILN_FOREIGN_BYTES) {
+    if (fstat(fd, &s) == 0 && S_ISREG(s.st_mode) && s.st_size > 0 &&
+        (uint64_t)s.st_size <= KILN_FOREIGN_BYTES) {
         *size = (uint64_t)s.st_size;
         return fd;
     }
@@ -32,11 +34,13 @@ static int open_plain(const char *path, uint64_t *size)
 static kiln_status keep_copy(const unsigned char *data, uint64_t bytes, int *fd, kiln_error *err)
 {
     *fd = memfd_create("kiln-picture", MFD_CLOEXEC);
-    if (*fd < 0) return kiln_fail(err, KILN_E_IO, "cannot make a file in memory: %s", strerror(errno));
+    if (*fd < 0)
+        return kiln_fail(err, KILN_E_IO, "cannot make a file in memory: %s", strerror(errno));
     return kiln_file_write_at(*fd, "a file in memory", 0, data, bytes, err);
 }
 
-static kiln_status decode_foreign_picture(int fd, kiln_picture *out, const char **why, kiln_error *err)
+static kiln_status decode_foreign_picture(int fd, kiln_picture *out, const char **why,
+                                          kiln_error *err)
 {
     char path[64];
     uint32_t width, height;
@@ -54,7 +58,8 @@ static kiln_status decode_foreign_picture(int fd, kiln_picture *out, const char 
 }
 
 /* as: what the content must be; NULL: any. */
-static kiln_status read_plain(const char *path, const kiln_source_file *as, kiln_picture *out, const char **why, kiln_error *err)
+static kiln_status read_plain(const char *path, const kiln_source_file *as, kiln_picture *out,
+                              const char **why, kiln_error *err)
 {
     uint64_t size = 0;
     unsigned char *data = NULL;
@@ -65,7 +70,8 @@ static kiln_status read_plain(const char *path, const kiln_source_file *as, kiln
     *why = cannot_open;
     if (fd < 0) return KILN_OK;
     KILN_GO(KILN_ALLOC_UNSET(&data, size, "a picture's file", err));
-    if (kiln_file_read_at(fd, path, 0, data, size, NULL) != KILN_OK) goto done; /* st is KILN_OK: it shrank, or cannot be read */
+    /* st is KILN_OK: it shrank, or cannot be read */
+    if (kiln_file_read_at(fd, path, 0, data, size, NULL) != KILN_OK) goto done;
     *why = "The file has changed since it was imported.";
     if (as && (size != as->size || !kiln_hash_equal(kiln_hash_of(data, size), as->hash))) goto done;
     KILN_GO(keep_copy(data, size, &copy, err));
@@ -77,8 +83,8 @@ done:
     return st;
 }
 
-kiln_status kiln_foreign_photo(const char *path, const kiln_source_file *files, uint32_t n_files, kiln_picture *out,
-                               const char **why, kiln_error *err)
+kiln_status kiln_foreign_photo(const char *path, const kiln_source_file *files, uint32_t n_files,
+                               kiln_picture *out, const char **why, kiln_error *err)
 {
     *out = (kiln_picture){0};
     *why = "The camera has no photo.";
@@ -90,7 +96,8 @@ kiln_status kiln_foreign_photo(const char *path, const kiln_source_file *files, 
     return KILN_OK;
 }
 
-kiln_status kiln_foreign_render(const char *manifest, const char *path, kiln_picture *out, const char **why, kiln_error *err)
+kiln_status kiln_foreign_render(const char *manifest, const char *path, kiln_picture *out,
+                                const char **why, kiln_error *err)
 {
     char folder[KILN_PATH_MAX] = ".", joined[KILN_PATH_MAX], real[KILN_PATH_MAX];
     const char *reason, *slash = strrchr(manifest, '/');
@@ -102,5 +109,6 @@ kiln_status kiln_foreign_render(const char *manifest, const char *path, kiln_pic
     if (slash) (void)snprintf(folder, sizeof folder, "%.*s", (int)(slash - manifest) + 1, manifest);
     if (kiln_path_join(joined, sizeof joined, folder, path, NULL) != KILN_OK) return KILN_OK;
     *why = cannot_open;
-    return kiln_member_find(folder, joined, real, &reason) ? read_plain(real, NULL, out, why, err) : KILN_OK;
+    return kiln_member_find(folder, joined, real, &reason) ? read_plain(real, NULL, out, why, err)
+                                                           : KILN_OK;
 }

@@ -13,9 +13,11 @@
 #include <string.h>
 
 enum {
-    LEAST_SIDE = 48,      /* pixels of the longer side: what is smaller shows nothing */
-    CANDIDATES = 64,      /* cameras of which the two are chosen */
-    CACHE_BYTES = 1 << 26 /* of decoded planes; the pictures have KILN_LEVEL_ROWS rows together, so little is decoded again */
+    LEAST_SIDE = 48, /* pixels of the longer side: what is smaller shows nothing */
+    CANDIDATES = 64, /* cameras of which the two are chosen */
+    /* of decoded planes; the pictures have KILN_LEVEL_ROWS rows together, so little is decoded
+     * again */
+    CACHE_BYTES = 1 << 26
 };
 
 typedef struct {
@@ -31,8 +33,9 @@ typedef struct {
     uint64_t rows;  /* drawn so far */
 } drawer;
 
-/* ---- a view ----------------------------------------------------------------------------------------------------------------- */
-/* The middle of a larger picture, as a picture of its own: profiles that know no principal point take it as it is, too. */
+/* ---- a view ---------------------------------------------------------------------------------- */
+/* The middle of a larger picture, as a picture of its own: profiles that know no principal point
+ * take it as it is, too. */
 static void keep_middle(kiln_camera *c)
 {
     const uint32_t width = c->width < KILN_LEVEL_SIDE ? c->width : KILN_LEVEL_SIDE;
@@ -43,8 +46,8 @@ static void keep_middle(kiln_camera *c)
     c->height = height;
 }
 
-static kiln_status view_at(const drawer *d, const kiln_bake_camera *camera, uint32_t level, kiln_camera *seen,
-                           kiln_view_request *out, kiln_error *err)
+static kiln_status view_at(const drawer *d, const kiln_bake_camera *camera, uint32_t level,
+                           kiln_camera *seen, kiln_view_request *out, kiln_error *err)
 {
     kiln_bake_camera_unpack(camera, seen);
     kiln_camera_for_level(seen, level);
@@ -52,9 +55,10 @@ static kiln_status view_at(const drawer *d, const kiln_bake_camera *camera, uint
     return kiln_view_request_init(out, &d->options, d->bake->scene, seen, err);
 }
 
-/* ---- which cameras ---------------------------------------------------------------------------------------------------------- */
+/* ---- which cameras --------------------------------------------------------------------------- */
 /* What errors foretell of a view, in pixels. */
-static double cost_of_cut(const drawer *d, const kiln_level_cut *cut, const kiln_view_request *request)
+static double cost_of_cut(const drawer *d, const kiln_level_cut *cut,
+                          const kiln_view_request *request)
 {
     double cost = 0;
     for (uint32_t i = 0; i < cut->n; i++) {
@@ -90,8 +94,10 @@ static uint32_t list_candidates(const kiln_bake_views *v, candidate out[CANDIDAT
     return n;
 }
 
-/* Fills the cameras, the worst and one in the middle, and returns how many. By a level in the middle. */
-static kiln_status choose_level_cameras(const drawer *d, uint32_t levels, const kiln_bake_camera *out[2], uint32_t *n_out,
+/* Fills the cameras, the worst and one in the middle, and returns how many. By a level in the
+ * middle. */
+static kiln_status choose_level_cameras(const drawer *d, uint32_t levels,
+                                        const kiln_bake_camera *out[2], uint32_t *n_out,
                                         kiln_error *err)
 {
     candidate of[CANDIDATES];
@@ -101,10 +107,12 @@ static kiln_status choose_level_cameras(const drawer *d, uint32_t levels, const 
     const uint32_t n = list_candidates(&d->bake->views, of), level = (levels + 1) / 2;
     *n_out = n < 2 ? n : 2;
     KILN_TRY(KILN_ALLOC(&seen, 1, "a camera", err));
-    kiln_status st = kiln_level_choose(&d->drawn.tree, &(kiln_level_wish){.form = KILN_LEVEL_AT, .level = level}, NULL, &cut, err);
+    kiln_status st = kiln_level_choose(
+        &d->drawn.tree, &(kiln_level_wish){.form = KILN_LEVEL_AT, .level = level}, NULL, &cut, err);
     for (uint32_t i = 0; i < n && st == KILN_OK; i++) {
         st = view_at(d, of[i].camera, level, seen, &request, err);
-        if (st == KILN_OK) of[i].cost = cost_of_cut(d, &cut, &request) / ((double)seen->width * seen->height);
+        if (st == KILN_OK)
+            of[i].cost = cost_of_cut(d, &cut, &request) / ((double)seen->width * seen->height);
     }
     kiln_level_cut_release(&cut);
     free(seen);
@@ -115,20 +123,22 @@ static kiln_status choose_level_cameras(const drawer *d, uint32_t levels, const 
     return KILN_OK;
 }
 
-/* ---- a picture ----------------------------------------------------------------------------------------------------------------
- */
-static kiln_status give_level_chunk(void *context, uint32_t index, kiln_draw_chunk *out, kiln_error *err)
+/* ---- a picture ------------------------------------------------------------------------------- */
+static kiln_status give_level_chunk(void *context, uint32_t index, kiln_draw_chunk *out,
+                                    kiln_error *err)
 {
     const drawer *d = context;
     *out = (kiln_draw_chunk){.n = 0};
     if (!d->in_view[index]) return KILN_OK;
-    return kiln_chunk_to_draw(d->planes, d->bake->m, &d->drawn.chunks->chunks[index], d->drawn.chunks->sh_degree, true, out, err);
+    return kiln_chunk_to_draw(d->planes, d->bake->m, &d->drawn.chunks->chunks[index],
+                              d->drawn.chunks->sh_degree, true, out, err);
 }
 
-static kiln_status draw_level(drawer *d, const kiln_view_request *request, const kiln_view_chunks *chunks, float *rgba,
-                              kiln_error *err)
+static kiln_status draw_level(drawer *d, const kiln_view_request *request,
+                              const kiln_view_chunks *chunks, float *rgba, kiln_error *err)
 {
-    const float over[3] = {(float)d->background[0], (float)d->background[1], (float)d->background[2]};
+    const float over[3] = {(float)d->background[0], (float)d->background[1],
+                           (float)d->background[2]};
     const kiln_draw_scene scene = {.view = &request->view,
                                    .profile = request->profile,
                                    .antialiased = request->antialiased,
@@ -140,10 +150,12 @@ static kiln_status draw_level(drawer *d, const kiln_view_request *request, const
     memset(d->in_view, 0, d->drawn.chunks->n_chunks * sizeof *d->in_view);
     for (uint32_t i = 0; i < chunks->n; i++) d->in_view[chunks->numbers[i]] = true;
     d->rows += chunks->rows;
-    return kiln_draw(d->runner, &scene, &(kiln_draw_want){.background = over, .rgba = rgba}, NULL, err);
+    return kiln_draw(d->runner, &scene, &(kiln_draw_want){.background = over, .rgba = rgba}, NULL,
+                     err);
 }
 
-static kiln_status as_thumbnail(const float *rgba, uint32_t width, uint32_t height, kiln_thumbnail *out, kiln_error *err)
+static kiln_status as_thumbnail(const float *rgba, uint32_t width, uint32_t height,
+                                kiln_thumbnail *out, kiln_error *err)
 {
     const uint64_t n = (uint64_t)width * height;
     *out = (kiln_thumbnail){.width = width, .height = height};
@@ -152,11 +164,17 @@ static kiln_status as_thumbnail(const float *rgba, uint32_t width, uint32_t heig
     return KILN_OK;
 }
 
-static kiln_status compare_level(drawer *d, uint32_t width, uint32_t height, kiln_level_picture *p, kiln_error *err)
+static kiln_status compare_level(drawer *d, uint32_t width, uint32_t height, kiln_level_picture *p,
+                                 kiln_error *err)
 {
     kiln_thumbnail full = {0}, level = {0};
     kiln_metrics metrics;
-    kiln_metrics_args a = {.width = width, .height = height, .a = d->rgba[0], .b = d->rgba[1], .a_step = 4, .b_step = 4};
+    kiln_metrics_args a = {.width = width,
+                           .height = height,
+                           .a = d->rgba[0],
+                           .b = d->rgba[1],
+                           .a_step = 4,
+                           .b_step = 4};
     kiln_status st;
     a.a_row = a.b_row = width;
     a.out = &metrics;
@@ -176,8 +194,8 @@ done:
 }
 
 /* *fits is false, and nothing is drawn, if that would be too many Gaussians. */
-static kiln_status make_picture(drawer *d, const kiln_bake_camera *camera, uint32_t level, kiln_level_picture *p, bool *fits,
-                                kiln_error *err)
+static kiln_status make_picture(drawer *d, const kiln_bake_camera *camera, uint32_t level,
+                                kiln_level_picture *p, bool *fits, kiln_error *err)
 {
     kiln_camera *seen = NULL;
     kiln_view_request request;
@@ -207,8 +225,7 @@ done:
     return st;
 }
 
-/* ---- all ------------------------------------------------------------------------------------------------------------------------
- */
+/* ---- all ------------------------------------------------------------------------------------- */
 uint64_t kiln_level_pictures_bytes(const kiln_level_pictures *p)
 {
     uint64_t bytes = 0;
@@ -223,11 +240,13 @@ static bool is_worth_seeing(const kiln_bake_camera *c, uint32_t level)
 }
 
 /* *all: no level of the camera is left out. */
-static kiln_status make_camera(drawer *d, const kiln_bake_camera *camera, uint32_t levels, uint64_t bytes, kiln_level_pictures *out,
-                               bool *all, kiln_error *err)
+static kiln_status make_camera(drawer *d, const kiln_bake_camera *camera, uint32_t levels,
+                               uint64_t bytes, kiln_level_pictures *out, bool *all, kiln_error *err)
 {
     *all = true;
-    for (uint32_t level = 1; level <= levels && out->n < KILN_LEVEL_PICTURES && is_worth_seeing(camera, level); level++) {
+    for (uint32_t level = 1;
+         level <= levels && out->n < KILN_LEVEL_PICTURES && is_worth_seeing(camera, level);
+         level++) {
         kiln_level_picture *p = &out->of[out->n];
         bool fits = false;
         if (*all) KILN_TRY(make_picture(d, camera, level, p, &fits, err));
@@ -251,11 +270,14 @@ static kiln_status make_all(drawer *d, uint64_t bytes, kiln_level_pictures *out,
     KILN_TRY(choose_level_cameras(d, levels, cameras, &n, err));
     if (n == 0) return KILN_OK;
     KILN_TRY(make_camera(d, cameras[0], levels, bytes, out, &all, err));
-    if (n < 2 || !all || 2 * d->rows > KILN_LEVEL_ROWS || 2 * kiln_level_pictures_bytes(out) > bytes) return KILN_OK;
+    if (n < 2 || !all || 2 * d->rows > KILN_LEVEL_ROWS ||
+        2 * kiln_level_pictures_bytes(out) > bytes)
+        return KILN_OK;
     const uint32_t first = out->n, n_cut = out->n_cut;
     KILN_TRY(make_camera(d, cameras[1], levels, bytes, out, &all, err));
     out->n_cut = n_cut;
-    while (!all && out->n > first) kiln_picture_pair_release(&out->of[--out->n].pair); /* all of its levels or none */
+    /* all of its levels or none */
+    while (!all && out->n > first) kiln_picture_pair_release(&out->of[--out->n].pair);
     return KILN_OK;
 }
 
@@ -269,12 +291,14 @@ static kiln_status set_options(drawer *d, kiln_error *err)
     if (v->n_image_of) memcpy(d->background, v->image_of[0]->background, sizeof d->background);
     if (profile == KILN_PROFILE_COUNT || !(v->near_m > 0) || !isfinite(v->near_m)) return KILN_OK;
     (void)snprintf(d->near_text, sizeof d->near_text, "%.9g", v->near_m);
-    d->options =
-        (kiln_view_options){.profile = (uint32_t)profile, .antialiased = v->antialiased ? 1 : 2, .near_text = d->near_text};
+    d->options = (kiln_view_options){.profile = (uint32_t)profile,
+                                     .antialiased = v->antialiased ? 1 : 2,
+                                     .near_text = d->near_text};
     return KILN_OK;
 }
 
-/* One thread: for pictures this small, several gain little where the machine is idle, and wait for each other where it is not. */
+/* One thread: for pictures this small, several gain little where the machine is idle, and wait for
+ * each other where it is not. */
 static kiln_status open_drawer(drawer *d, kiln_error *err)
 {
     const kiln_runner_options cpu = {.device = KILN_RUNNER_CPU, .threads = 1};
@@ -282,15 +306,19 @@ static kiln_status open_drawer(drawer *d, kiln_error *err)
     KILN_TRY(KILN_ALLOC(&d->in_view, d->drawn.chunks->n_chunks, "chunks of a view", err));
     KILN_TRY(kiln_plane_cache_new(CACHE_BYTES, &d->planes, err));
     for (int i = 0; i < 2; i++)
-        KILN_TRY(KILN_ALLOC_UNSET(&d->rgba[i], (uint64_t)KILN_LEVEL_SIDE * KILN_LEVEL_SIDE * 4, "a picture", err));
+        KILN_TRY(KILN_ALLOC_UNSET(&d->rgba[i], (uint64_t)KILN_LEVEL_SIDE * KILN_LEVEL_SIDE * 4,
+                                  "a picture", err));
     return kiln_runner_new(&cpu, &d->runner, err);
 }
 
-kiln_status kiln_level_pictures_make(const kiln_bake_facts *b, uint64_t bytes, kiln_level_pictures *out, kiln_error *err)
+kiln_status kiln_level_pictures_make(const kiln_bake_facts *b, uint64_t bytes,
+                                     kiln_level_pictures *out, kiln_error *err)
 {
     drawer *d;
     *out = (kiln_level_pictures){.n = 0};
-    if (!b->scene || !b->layers[KILN_LAYER_levels] || !b->layers[KILN_LAYER_baked] || b->views.n_cameras == 0) return KILN_OK;
+    if (!b->scene || !b->layers[KILN_LAYER_levels] || !b->layers[KILN_LAYER_baked] ||
+        b->views.n_cameras == 0)
+        return KILN_OK;
     KILN_TRY(KILN_ALLOC(&d, 1, "pictures of levels", err));
     d->bake = b;
     kiln_status st = kiln_drawn_current(b->m, KILN_LAYER_baked, true, &d->drawn, err);

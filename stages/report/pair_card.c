@@ -1,4 +1,5 @@
-/* pair_card -- see the header. The radio buttons come before what they show, so that the style alone shows it. */
+/* pair_card -- see the header. The radio buttons come before what they show, so that the style
+ * alone shows it. */
 #include "stages/report/pair_card.h"
 
 static void write_id(kiln_html *h, const kiln_pair_card *c, const char *mode)
@@ -8,7 +9,8 @@ static void write_id(kiln_html *h, const kiln_pair_card *c, const char *mode)
     kiln_html_text(h, mode);
 }
 
-static void write_choice(kiln_html *h, const kiln_pair_card *c, const char *mode, const char *label, bool checked)
+static void write_choice(kiln_html *h, const kiln_pair_card *c, const char *mode, const char *label,
+                         bool checked)
 {
     KILN_HTML(h, "<input type=\"radio\" name=\"");
     write_id(h, c, "");
@@ -41,7 +43,8 @@ static void write_choices(kiln_html *h, const kiln_pair_card *c)
     if (has_tiles(c)) write_choice(h, c, "tiles", "Tiles", !p->left.size && !p->right.size);
 }
 
-static void write_file(kiln_html *h, const kiln_buffer *b, const char *layer, const char *alt, const kiln_report_pair *p)
+static void write_file(kiln_html *h, const kiln_buffer *b, const char *layer, const char *alt,
+                       const kiln_report_pair *p)
 {
     if (b->size == 0) return;
     KILN_HTML(h, "<img decoding=\"async\"");
@@ -58,7 +61,8 @@ static void write_file(kiln_html *h, const kiln_buffer *b, const char *layer, co
 static void write_tiles(kiln_html *h, const kiln_view_pictures *v)
 {
     enum { TILE = 16 };
-    KILN_HTML(h, "<svg class=\"tiles\" role=\"img\" aria-label=\"pairs of each tile\" viewBox=\"0 0 ");
+    KILN_HTML(h,
+              "<svg class=\"tiles\" role=\"img\" aria-label=\"pairs of each tile\" viewBox=\"0 0 ");
     kiln_html_path_number(h, v->image->width);
     kiln_html_path_number(h, v->image->height);
     KILN_HTML(h, "\"><image preserveAspectRatio=\"none\"");
@@ -80,8 +84,8 @@ static void write_slider(kiln_html *h, const kiln_pair_card *c)
         kiln_html_text(h, c->right);
         KILN_HTML(h, "</span>");
     }
-    KILN_HTML(
-        h, "<input class=\"slider\" type=\"range\" min=\"0\" max=\"100\" step=\"any\" value=\"50\" aria-label=\"Border between ");
+    KILN_HTML(h, "<input class=\"slider\" type=\"range\" min=\"0\" max=\"100\" step=\"any\" "
+                 "value=\"50\" aria-label=\"Border between ");
     kiln_html_text(h, c->left);
     KILN_HTML(h, " and ");
     kiln_html_text(h, c->right);

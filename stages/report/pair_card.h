@@ -1,5 +1,5 @@
-/* pair_card -- what a page shows of a picture_pair: buttons that choose what is seen, and the pictures over each other. Both are
- * seen under a slider at first, or beside each other. */
+/* pair_card -- what a page shows of a picture_pair: buttons that choose what is seen, and the
+ * pictures over each other. Both are seen under a slider at first, or beside each other. */
 #ifndef KILN_STAGES_REPORT_PAIR_CARD_H
 #define KILN_STAGES_REPORT_PAIR_CARD_H
 

@@ -8,7 +8,8 @@ static kiln_status encode_thumbnail(const kiln_thumbnail *t, kiln_buffer *file, 
     return t->rgb ? kiln_jpeg_encode(t->rgb, t->width, t->height, QUALITY, file, err) : KILN_OK;
 }
 
-kiln_status kiln_picture_pair_make(const kiln_thumbnail *left, const kiln_thumbnail *right, kiln_report_pair *out, kiln_error *err)
+kiln_status kiln_picture_pair_make(const kiln_thumbnail *left, const kiln_thumbnail *right,
+                                   kiln_report_pair *out, kiln_error *err)
 {
     kiln_thumbnail difference = {0};
     KILN_TRY(encode_thumbnail(left, &out->left, err));
@@ -27,4 +28,7 @@ void kiln_picture_pair_release(kiln_report_pair *p)
     kiln_buffer_release(&p->difference);
 }
 
-uint64_t kiln_picture_pair_bytes(const kiln_report_pair *p) { return (p->left.size + p->right.size + p->difference.size) / 3 * 4; }
+uint64_t kiln_picture_pair_bytes(const kiln_report_pair *p)
+{
+    return (p->left.size + p->right.size + p->difference.size) / 3 * 4;
+}

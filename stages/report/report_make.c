@@ -30,7 +30,8 @@ static kiln_status write_page(const findings *f, kiln_html *h)
 }
 
 /* What the page's most leaves for pictures beside everything else, and the markup around them. */
-static kiln_status memory_for_pictures(const findings *f, uint64_t most, uint64_t *bytes, kiln_error *err)
+static kiln_status memory_for_pictures(const findings *f, uint64_t most, uint64_t *bytes,
+                                       kiln_error *err)
 {
     enum { AROUND = 3000 * (KILN_VIEWS_SHOWN + KILN_LEVEL_PICTURES + KILN_CHANGES_SHOWN) };
     kiln_html h;
@@ -41,8 +42,8 @@ static kiln_status memory_for_pictures(const findings *f, uint64_t most, uint64_
     return st;
 }
 
-static kiln_status gather_findings(kiln_manifest *m, kiln_manifest *against, const kiln_report_wish *wish, findings *f,
-                                   kiln_error *err)
+static kiln_status gather_findings(kiln_manifest *m, kiln_manifest *against,
+                                   const kiln_report_wish *wish, findings *f, kiln_error *err)
 {
     uint64_t bytes;
     KILN_TRY(kiln_bake_facts_get(m, &f->bake, err));
@@ -51,15 +52,16 @@ static kiln_status gather_findings(kiln_manifest *m, kiln_manifest *against, con
     KILN_TRY(kiln_prune_survey_make(&f->bake, &f->survey, err));
     KILN_TRY(kiln_levels_info(m, &f->levels, err));
     KILN_TRY(memory_for_pictures(f, wish->bytes, &bytes, err));
-    if (against) KILN_TRY(kiln_change_pictures_make(&f->bake, &f->against, bytes / 4, &f->changes, err));
+    if (against)
+        KILN_TRY(kiln_change_pictures_make(&f->bake, &f->against, bytes / 4, &f->changes, err));
     bytes -= kiln_change_pictures_bytes(&f->changes);
     KILN_TRY(kiln_level_pictures_make(&f->bake, bytes / 2, &f->level_pictures, err));
     bytes -= kiln_level_pictures_bytes(&f->level_pictures);
     return kiln_picture_set_make(&f->bake, bytes, wish->threads, &f->pictures, err);
 }
 
-kiln_status kiln_report_make(kiln_manifest *m, kiln_manifest *against, const kiln_report_wish *wish, kiln_buffer *out,
-                             kiln_error *err)
+kiln_status kiln_report_make(kiln_manifest *m, kiln_manifest *against, const kiln_report_wish *wish,
+                             kiln_buffer *out, kiln_error *err)
 {
     findings *f = NULL;
     kiln_html h;

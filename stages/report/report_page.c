@@ -1,5 +1,5 @@
-/* report_page -- see the header. The page loads nothing: its policy allows pictures that are inside of it, this one style and this
- * one script, named by their hashes. */
+/* report_page -- see the header. The page loads nothing: its policy allows pictures that are inside
+ * of it, this one style and this one script, named by their hashes. */
 #include "stages/report/report_page.h"
 
 #include "base/file.h"
@@ -11,12 +11,13 @@
 
 #include <string.h>
 
-static const kiln_report_section *const sections[] = {&kiln_section_pictures, &kiln_section_against, &kiln_section_import,
-                                                      &kiln_section_prune,    &kiln_section_cameras, &kiln_section_chunks,
-                                                      &kiln_section_levels,   &kiln_section_run,     &kiln_section_record};
+static const kiln_report_section *const sections[] = {
+    &kiln_section_pictures, &kiln_section_against, &kiln_section_import,
+    &kiln_section_prune,    &kiln_section_cameras, &kiln_section_chunks,
+    &kiln_section_levels,   &kiln_section_run,     &kiln_section_record};
 enum { N_SECTIONS = sizeof sections / sizeof *sections };
 
-/* ---- head ------------------------------------------------------------------------------------------------------------- */
+/* ---- head ------------------------------------------------------------------------------------ */
 static void write_hash(kiln_html *h, const char *text)
 {
     unsigned char hash[32];
@@ -34,24 +35,26 @@ static const char *name_of(const kiln_report *r)
 
 static void write_page_head(kiln_html *h, const kiln_report *r)
 {
-    KILN_HTML(h, "<!doctype html>\n<html lang=\"en\"><head><meta charset=\"utf-8\">" KILN_PRODUCT_META_BEGIN);
+    KILN_HTML(h, "<!doctype html>\n<html lang=\"en\"><head><meta "
+                 "charset=\"utf-8\">" KILN_PRODUCT_META_BEGIN);
     kiln_html_text(h, kiln_version);
-    KILN_HTML(h, KILN_PRODUCT_META_END
-              "<meta http-equiv=\"Content-Security-Policy\" content=\"default-src 'none'; img-src data:; style-src ");
+    KILN_HTML(h, KILN_PRODUCT_META_END "<meta http-equiv=\"Content-Security-Policy\" "
+                                       "content=\"default-src 'none'; img-src data:; style-src ");
     write_hash(h, kiln_report_css);
     KILN_HTML(h, "; script-src ");
     write_hash(h, kiln_report_js);
-    KILN_HTML(h,
-              "; base-uri 'none'; form-action 'none'\">\n<meta name=\"viewport\" content=\"width=device-width, initial-scale=1\">\n"
-              "<meta name=\"referrer\" content=\"no-referrer\"><meta name=\"color-scheme\" content=\"light dark\">\n"
-              "<link rel=\"icon\" href=\"data:,\"><title>");
+    KILN_HTML(h, "; base-uri 'none'; form-action 'none'\">\n<meta name=\"viewport\" "
+                 "content=\"width=device-width, initial-scale=1\">\n"
+                 "<meta name=\"referrer\" content=\"no-referrer\"><meta name=\"color-scheme\" "
+                 "content=\"light dark\">\n"
+                 "<link rel=\"icon\" href=\"data:,\"><title>");
     kiln_html_text(h, name_of(r));
     KILN_HTML(h, " \xe2\x80\x93 bake report</title>\n<style>");
     kiln_html_markup(h, kiln_report_css, strlen(kiln_report_css));
     KILN_HTML(h, "</style></head>\n");
 }
 
-/* ---- what the bake is, in one look --------------------------------------------------------------------------------------- */
+/* ---- what the bake is, in one look ----------------------------------------------------------- */
 typedef struct {
     double value;
     uint64_t views;
@@ -97,8 +100,10 @@ static void write_strip(kiln_html *h, const kiln_report *r)
     kiln_facts(h, "strip", facts, sizeof facts / sizeof *facts);
 }
 
-static const char *const state_class[] = {
-    [KILN_STAGE_MISSING] = "missing", [KILN_STAGE_FRESH] = "fresh", [KILN_STAGE_STALE] = "stale", [KILN_STAGE_PARTIAL] = "partial"};
+static const char *const state_class[] = {[KILN_STAGE_MISSING] = "missing",
+                                          [KILN_STAGE_FRESH] = "fresh",
+                                          [KILN_STAGE_STALE] = "stale",
+                                          [KILN_STAGE_PARTIAL] = "partial"};
 
 /* Stages that ran, as a row of marks; a stage that was never asked for is no part of this bake. */
 static void write_stages(kiln_html *h, const kiln_report *r)
@@ -172,7 +177,8 @@ void kiln_report_page(kiln_html *h, const kiln_report *r)
     for (int i = 0; i < N_SECTIONS; i++) write_section(h, r, sections[i]);
     KILN_HTML(h, "</main>\n<footer>Written by kiln-report ");
     kiln_html_text(h, kiln_version);
-    KILN_HTML(h, ". This file is complete: it loads nothing and sends nothing.</footer></div>\n<script>");
+    KILN_HTML(
+        h, ". This file is complete: it loads nothing and sends nothing.</footer></div>\n<script>");
     kiln_html_markup(h, kiln_report_js, strlen(kiln_report_js));
     KILN_HTML(h, "</script></body></html>\n");
 }

@@ -29,8 +29,9 @@ typedef struct {
 } kiln_report_section;
 
 /* In the order of the page. A new section: its file, and its row in report_page.c. */
-extern const kiln_report_section kiln_section_pictures, kiln_section_against, kiln_section_import, kiln_section_prune,
-    kiln_section_cameras, kiln_section_chunks, kiln_section_levels, kiln_section_run, kiln_section_record;
+extern const kiln_report_section kiln_section_pictures, kiln_section_against, kiln_section_import,
+    kiln_section_prune, kiln_section_cameras, kiln_section_chunks, kiln_section_levels,
+    kiln_section_run, kiln_section_record;
 
 /* Appends the page to h. kiln_html_status tells whether it is whole. */
 void kiln_report_page(kiln_html *h, const kiln_report *r);

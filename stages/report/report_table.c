@@ -36,7 +36,7 @@ void kiln_cell_write(kiln_html *h, kiln_cell c)
     }
 }
 
-/* ---- tables ----------------------------------------------------------------------------------------------------------------- */
+/* ---- tables ---------------------------------------------------------------------------------- */
 static void write_label(kiln_html *h, const char *label)
 {
     char line[64];
@@ -65,7 +65,8 @@ static void write_column_head(kiln_html *h, const kiln_column *c)
     KILN_HTML(h, "</th>");
 }
 
-void kiln_table_begin(kiln_html *h, const char *what, const char *classes, const kiln_column *columns, size_t n)
+void kiln_table_begin(kiln_html *h, const char *what, const char *classes,
+                      const kiln_column *columns, size_t n)
 {
     KILN_HTML(h, "<div class=\"scroll\" tabindex=\"0\" role=\"region\"");
     KILN_ATTR(h, "aria-label", what);
@@ -93,7 +94,8 @@ static void write_cell(kiln_html *h, const kiln_column *column, kiln_cell c, boo
         KILN_HTML(h, "</td>");
 }
 
-void kiln_table_row_of(kiln_html *h, const char *class, const kiln_column *columns, const kiln_cell *cells, size_t n)
+void kiln_table_row_of(kiln_html *h, const char *class, const kiln_column *columns,
+                       const kiln_cell *cells, size_t n)
 {
     KILN_HTML(h, "<tr");
     if (*class) KILN_ATTR(h, "class", class);
@@ -109,8 +111,11 @@ void kiln_table_row(kiln_html *h, const kiln_column *columns, const kiln_cell *c
 
 void kiln_table_end(kiln_html *h) { KILN_HTML(h, "</tbody></table></div>"); }
 
-/* ---- facts ------------------------------------------------------------------------------------------------------------------ */
-static bool is_known(kiln_cell c) { return c.kind != KILN_CELL_NONE && (c.kind != KILN_CELL_TEXT || (c.of.text && *c.of.text)); }
+/* ---- facts ----------------------------------------------------------------------------------- */
+static bool is_known(kiln_cell c)
+{
+    return c.kind != KILN_CELL_NONE && (c.kind != KILN_CELL_TEXT || (c.of.text && *c.of.text));
+}
 
 void kiln_facts(kiln_html *h, const char *class, const kiln_fact *facts, size_t n)
 {

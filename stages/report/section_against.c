@@ -1,5 +1,5 @@
-/* section_against -- what is another than in the bake that --against names: numbers, parameters, and cameras by how much they
- * changed. */
+/* section_against -- what is another than in the bake that --against names: numbers, parameters,
+ * and cameras by how much they changed. */
 #include "stages/report/report_page.h"
 
 #include "stages/report/pair_card.h"
@@ -12,7 +12,7 @@
 
 static bool has_against_section(const kiln_report *r) { return r->against != NULL; }
 
-/* ---- numbers ---------------------------------------------------------------------------------------------------------------- */
+/* ---- numbers --------------------------------------------------------------------------------- */
 typedef enum { AS_COUNT, AS_BYTES, AS_SECONDS, AS_DECIBELS, AS_SSIM } unit;
 
 typedef struct {
@@ -50,12 +50,14 @@ static void write_change(kiln_html *h, const void *context)
     }
 }
 
-static const kiln_column number_columns[] = {{"", NULL}, {"Other", "n"}, {"This", "n"}, {"Change", "n"}};
+static const kiln_column number_columns[] = {
+    {"", NULL}, {"Other", "n"}, {"This", "n"}, {"Change", "n"}};
 
 static void write_number(kiln_html *h, const char *what, double now, double then, unit u)
 {
     const change c = {now, then, u};
-    const kiln_cell cells[] = {kiln_text(what), cell_of_value(then, u), cell_of_value(now, u), kiln_by(write_change, &c)};
+    const kiln_cell cells[] = {kiln_text(what), cell_of_value(then, u), cell_of_value(now, u),
+                               kiln_by(write_change, &c)};
     if (isfinite(now) || isfinite(then)) kiln_table_row(h, number_columns, cells, 4);
 }
 
@@ -92,13 +94,18 @@ static void write_step(kiln_html *h, const void *context)
     KILN_HTML(h, "</small>");
 }
 
-static kiln_cell step_of(const change *c) { return isfinite(c->now - c->then) ? kiln_by(write_step, c) : kiln_none(); }
+static kiln_cell step_of(const change *c)
+{
+    return isfinite(c->now - c->then) ? kiln_by(write_step, c) : kiln_none();
+}
 
 /* What changed, in one look. */
 static void write_steps(kiln_html *h, const numbers *now, const numbers *then)
 {
-    const change rows = {now->rows, then->rows, AS_COUNT}, chunks = {now->chunks, then->chunks, AS_COUNT};
-    const change psnr = {now->psnr, then->psnr, AS_DECIBELS}, ssim = {now->ssim, then->ssim, AS_SSIM};
+    const change rows = {now->rows, then->rows, AS_COUNT},
+                 chunks = {now->chunks, then->chunks, AS_COUNT};
+    const change psnr = {now->psnr, then->psnr, AS_DECIBELS},
+                 ssim = {now->ssim, then->ssim, AS_SSIM};
     const change pairs = {now->pairs, then->pairs, AS_COUNT};
     const kiln_fact facts[] = {{"Gaussians", step_of(&rows)},
                                {"PSNR", step_of(&psnr)},
@@ -123,10 +130,12 @@ static void write_numbers(kiln_html *h, const numbers *now, const numbers *then)
     kiln_table_end(h);
 }
 
-/* ---- parameters ---------------------------------------------------------------------------------------------------------- */
-static const kiln_column parameter_columns[] = {{"Option", NULL}, {"Other", "hash"}, {"This", "hash"}};
+/* ---- parameters ------------------------------------------------------------------------------ */
+static const kiln_column parameter_columns[] = {
+    {"Option", NULL}, {"Other", "hash"}, {"This", "hash"}};
 
-static void write_parameter(kiln_html *h, const char *stage, const char *key, const char *now, const char *then, bool *begun)
+static void write_parameter(kiln_html *h, const char *stage, const char *key, const char *now,
+                            const char *then, bool *begun)
 {
     char option[128];
     (void)snprintf(option, sizeof option, "kiln-%s --%.100s", stage, key);
@@ -135,24 +144,28 @@ static void write_parameter(kiln_html *h, const char *stage, const char *key, co
         kiln_table_begin(h, "Parameters that differ", "", parameter_columns, 3);
     }
     *begun = true;
-    kiln_table_row(h, parameter_columns, (kiln_cell[]){kiln_text(option), kiln_text(then), kiln_text(now)}, 3);
+    kiln_table_row(h, parameter_columns,
+                   (kiln_cell[]){kiln_text(option), kiln_text(then), kiln_text(now)}, 3);
 }
 
 /* One that only the other bake has is an option of another version: its value here is none. */
-static void compare_parameters(kiln_html *h, const kiln_stage_facts *now, const kiln_stage_facts *then, bool *begun)
+static void compare_parameters(kiln_html *h, const kiln_stage_facts *now,
+                               const kiln_stage_facts *then, bool *begun)
 {
     const char *key;
     json_t *v;
     if (!now->ran || !then->ran) return;
     json_object_foreach(now->parameters, key, v)
     {
-        const char *a = kiln_json_text_of(now->parameters, key), *b = kiln_json_text_of(then->parameters, key);
+        const char *a = kiln_json_text_of(now->parameters, key),
+                   *b = kiln_json_text_of(then->parameters, key);
         if (strcmp(a, b) == 0) continue;
         write_parameter(h, now->name, key, a, b, begun);
     }
     json_object_foreach(then->parameters, key, v)
     {
-        if (json_object_get(now->parameters, key) || !*kiln_json_text_of(then->parameters, key)) continue;
+        if (json_object_get(now->parameters, key) || !*kiln_json_text_of(then->parameters, key))
+            continue;
         write_parameter(h, now->name, key, "", kiln_json_text_of(then->parameters, key), begun);
     }
 }
@@ -160,11 +173,12 @@ static void compare_parameters(kiln_html *h, const kiln_stage_facts *now, const 
 static void write_parameters(kiln_html *h, const kiln_report *r)
 {
     bool begun = false;
-    for (int i = 0; i < KILN_STAGE_COUNT; i++) compare_parameters(h, &r->bake->stages[i], &r->against->stages[i], &begun);
+    for (int i = 0; i < KILN_STAGE_COUNT; i++)
+        compare_parameters(h, &r->bake->stages[i], &r->against->stages[i], &begun);
     if (begun) kiln_table_end(h);
 }
 
-/* ---- rules ------------------------------------------------------------------------------------------------------------------ */
+/* ---- rules ----------------------------------------------------------------------------------- */
 static uint64_t touched(const json_t *rules, const char *name)
 {
     const json_t *rule = json_object_get(rules, name);
@@ -190,7 +204,7 @@ static void write_rules(kiln_html *h, const kiln_report *r)
     if (begun) kiln_table_end(h);
 }
 
-/* ---- cameras ---------------------------------------------------------------------------------------------------------------- */
+/* ---- cameras --------------------------------------------------------------------------------- */
 typedef struct {
     double change, most; /* dB; of all cameras */
 } deviation;
@@ -200,23 +214,27 @@ static void write_deviation(kiln_html *h, const void *context)
 {
     const deviation *d = context;
     const double length = d->most > 0 ? 500 * fabs(d->change) / d->most : 0;
-    KILN_HTML(h, "<svg preserveAspectRatio=\"none\" viewBox=\"0 0 1000 10\" aria-hidden=\"true\"><rect");
+    KILN_HTML(
+        h, "<svg preserveAspectRatio=\"none\" viewBox=\"0 0 1000 10\" aria-hidden=\"true\"><rect");
     KILN_ATTR(h, "class", d->change < 0 ? "worse" : "whole");
     KILN_ATTR_XY(h, "x", d->change < 0 ? 500 - length : 500);
     KILN_ATTR_XY(h, "width", length);
-    KILN_HTML(h, " y=\"0\" height=\"10\"/><rect class=\"middle\" x=\"499\" y=\"0\" width=\"2\" height=\"10\"/></svg>");
+    KILN_HTML(h, " y=\"0\" height=\"10\"/><rect class=\"middle\" x=\"499\" y=\"0\" width=\"2\" "
+                 "height=\"10\"/></svg>");
 }
 
-static const kiln_column camera_columns[] = {{"Camera", NULL}, {"Worse, better", "bar"}, {"Other dB", "n"},
-                                             {"This dB", "n"}, {"Change", "n"},          {"Pairs", "n"}};
+static const kiln_column camera_columns[] = {{"Camera", NULL},  {"Worse, better", "bar"},
+                                             {"Other dB", "n"}, {"This dB", "n"},
+                                             {"Change", "n"},   {"Pairs", "n"}};
 
 static void write_camera(kiln_html *h, const kiln_view_change *v, double most)
 {
     const deviation d = {v->change, most};
     const change psnr = {v->now->psnr, v->then->psnr, AS_DECIBELS},
                  pairs = {(double)v->now->pairs, (double)v->then->pairs, AS_COUNT};
-    const kiln_cell cells[] = {kiln_text(v->now->camera),     kiln_by(write_deviation, &d), kiln_decimal(v->then->psnr, 3),
-                               kiln_decimal(v->now->psnr, 3), kiln_by(write_change, &psnr), kiln_by(write_change, &pairs)};
+    const kiln_cell cells[] = {kiln_text(v->now->camera),      kiln_by(write_deviation, &d),
+                               kiln_decimal(v->then->psnr, 3), kiln_decimal(v->now->psnr, 3),
+                               kiln_by(write_change, &psnr),   kiln_by(write_change, &pairs)};
     kiln_table_row(h, camera_columns, cells, 6);
 }
 
@@ -250,7 +268,7 @@ static void write_cameras(kiln_html *h, const kiln_report *r)
     free(list);
 }
 
-/* ---- pictures --------------------------------------------------------------------------------------------------------------- */
+/* ---- pictures -------------------------------------------------------------------------------- */
 static void write_why(kiln_html *h, const char *whose, const char *why)
 {
     if (!why) return;
@@ -274,8 +292,10 @@ static void write_picture(kiln_html *h, const kiln_change_pictures *p, uint32_t 
     KILN_HTML(h, " \xe2\x86\x92 ");
     kiln_html_fixed(h, v->now->psnr, 2);
     KILN_HTML(h, "</p>");
-    kiln_pair_card_write(h,
-                         &(kiln_pair_card){.set = "a", .number = i, .pair = &p->views[i].pair, .left = "Other", .right = "This"});
+    kiln_pair_card_write(
+        h,
+        &(kiln_pair_card){
+            .set = "a", .number = i, .pair = &p->views[i].pair, .left = "Other", .right = "This"});
     write_why(h, "Other", p->views[i].no_other);
     write_why(h, "This", p->views[i].no_picture);
     KILN_HTML(h, "</article>");
@@ -287,7 +307,8 @@ static void write_pictures(kiln_html *h, const kiln_report *r)
     if (p->n == 0) return;
     KILN_HTML(h, "<h3>Pictures that changed most</h3>");
     if (p->one_folder) {
-        KILN_HTML(h, "<p class=\"note\">Both bakes write their pictures into one folder, so only those of the last one are there. "
+        KILN_HTML(h, "<p class=\"note\">Both bakes write their pictures into one folder, so only "
+                     "those of the last one are there. "
                      "Bakes in folders of their own are shown side by side.</p>");
         return;
     }
@@ -310,5 +331,7 @@ static void write_against_section(kiln_html *h, const kiln_report *r)
     write_numbers(h, &now, &then);
 }
 
-const kiln_report_section kiln_section_against = {
-    .id = "against", .title = "Compared", .has = has_against_section, .write = write_against_section};
+const kiln_report_section kiln_section_against = {.id = "against",
+                                                  .title = "Compared",
+                                                  .has = has_against_section,
+                                                  .write = write_against_section};

@@ -1,5 +1,5 @@
-/* section_cameras -- PSNR and SSIM of all cameras, the worst first; predicted and measured pairs and memory of each. Their
- * pictures are the page's first section (section_pictures.c). */
+/* section_cameras -- PSNR and SSIM of all cameras, the worst first; predicted and measured pairs
+ * and memory of each. Their pictures are the page's first section (section_pictures.c). */
 #include "stages/report/report_page.h"
 
 #include "stages/engine/json_text.h"
@@ -9,9 +9,12 @@
 #include <stdlib.h>
 #include <string.h>
 
-static bool has_cameras_section(const kiln_report *r) { return r->bake->views.n_images + r->bake->views.n_tables > 0; }
+static bool has_cameras_section(const kiln_report *r)
+{
+    return r->bake->views.n_images + r->bake->views.n_tables > 0;
+}
 
-/* ---- sorted plots ------------------------------------------------------------------------------------------------------- */
+/* ---- sorted plots ---------------------------------------------------------------------------- */
 typedef struct {
     const kiln_bake_image *const *image; /* the worst PSNR first */
     uint32_t n;                          /* that have a photo */
@@ -19,12 +22,14 @@ typedef struct {
 
 static double metric(const kiln_bake_image *i, bool ssim) { return ssim ? i->ssim : i->psnr; }
 
-static void write_stems(kiln_html *h, const kiln_report *r, const sorted *s, bool ssim, double low, double high, bool test)
+static void write_stems(kiln_html *h, const kiln_report *r, const sorted *s, bool ssim, double low,
+                        double high, bool test)
 {
     const double gap = s->n > 120 ? 0 : 0.3;
     for (uint32_t i = 0; i < s->n; i++) {
         const double v = metric(s->image[i], ssim);
-        const bool is_test = strcmp(kiln_bake_view_camera(&r->bake->views, s->image[i]->camera)->split, "test") == 0;
+        const bool is_test =
+            strcmp(kiln_bake_view_camera(&r->bake->views, s->image[i]->camera)->split, "test") == 0;
         if (is_test != test || !isfinite(v)) continue;
         const double y = high > low ? 4 + 92 * (high - v) / (high - low) : 50;
         KILN_HTML(h, "<rect");
@@ -49,13 +54,14 @@ static void write_sorted(kiln_html *h, const kiln_report *r, const sorted *s, bo
     KILN_HTML(h, "<figure><figcaption>");
     kiln_html_text(h, ssim ? "SSIM" : "PSNR");
     kiln_html_text(h, ssim ? "" : " in dB");
-    KILN_HTML(h, " <small>cameras by PSNR, the worst first</small></figcaption><div class=\"axis\"><div class=\"scale\"><span>");
+    KILN_HTML(h, " <small>cameras by PSNR, the worst first</small></figcaption><div "
+                 "class=\"axis\"><div class=\"scale\"><span>");
     kiln_html_fixed(h, high, ssim ? 4 : 2);
     KILN_HTML(h, "</span><span>");
     kiln_html_fixed(h, low, ssim ? 4 : 2);
-    KILN_HTML(h,
-              "</span></div><svg class=\"plot\" preserveAspectRatio=\"none\" role=\"img\" aria-label=\"Sorted plot; the table of "
-              "all cameras has its numbers\" viewBox=\"0 0 ");
+    KILN_HTML(h, "</span></div><svg class=\"plot\" preserveAspectRatio=\"none\" role=\"img\" "
+                 "aria-label=\"Sorted plot; the table of "
+                 "all cameras has its numbers\" viewBox=\"0 0 ");
     kiln_html_path_number(h, s->n);
     KILN_HTML(h, "100\"><g class=\"before\">");
     write_stems(h, r, s, ssim, low, high, false);
@@ -71,13 +77,14 @@ static void write_sorted(kiln_html *h, const kiln_report *r, const sorted *s, bo
 static void write_plots(kiln_html *h, const kiln_report *r, const sorted *s)
 {
     if (s->n < 2) return;
-    KILN_HTML(h, "<p class=\"key\"><span class=\"after\">test</span><span class=\"before\">train</span></p><div class=\"plots\">");
+    KILN_HTML(h, "<p class=\"key\"><span class=\"after\">test</span><span "
+                 "class=\"before\">train</span></p><div class=\"plots\">");
     write_sorted(h, r, s, false);
     write_sorted(h, r, s, true);
     KILN_HTML(h, "</div>");
 }
 
-/* ---- the table ------------------------------------------------------------------------------------------------------------ */
+/* ---- the table ------------------------------------------------------------------------------- */
 /* What a stage counted of a camera: -1 where it did not. */
 typedef struct {
     const char *name;
@@ -120,7 +127,8 @@ static int by_counted_name(const void *a, const void *b)
     return strcmp(((const counted_row *)a)->name, ((const counted_row *)b)->name);
 }
 
-static kiln_status read_counted(const kiln_report *r, const char *stage, counted_list *l, kiln_error *err)
+static kiln_status read_counted(const kiln_report *r, const char *stage, counted_list *l,
+                                kiln_error *err)
 {
     const char *text = kiln_bake_stage(r->bake, stage)->run.counters;
     if (text) KILN_TRY(kiln_json_each(text, strlen(text), "cameras", add_counted, l, err));
@@ -128,12 +136,16 @@ static kiln_status read_counted(const kiln_report *r, const char *stage, counted
     return KILN_OK;
 }
 
-static int name_of_counted(const void *name, const void *row) { return strcmp(name, ((const counted_row *)row)->name); }
+static int name_of_counted(const void *name, const void *row)
+{
+    return strcmp(name, ((const counted_row *)row)->name);
+}
 
 /* All -1 where the stage did not count the camera. */
 static counted_row counted_of(const counted_list *l, const char *name)
 {
-    const counted_row *row = l->n ? bsearch(name, l->rows, l->n, sizeof *l->rows, name_of_counted) : NULL;
+    const counted_row *row =
+        l->n ? bsearch(name, l->rows, l->n, sizeof *l->rows, name_of_counted) : NULL;
     return row ? *row : (counted_row){name, -1, -1};
 }
 
@@ -160,8 +172,8 @@ static const kiln_column columns[] = {{"Camera", NULL},
                                       {"Peak\npredicted", "n"}};
 enum { COLUMNS = sizeof columns / sizeof *columns };
 
-static void write_row(kiln_html *h, const kiln_bake_views *v, const kiln_bake_camera *c, const counted_list *of_prune,
-                      const counted_list *of_tiles)
+static void write_row(kiln_html *h, const kiln_bake_views *v, const kiln_bake_camera *c,
+                      const counted_list *of_prune, const counted_list *of_tiles)
 {
     const kiln_bake_image *image = kiln_bake_view_image(v, c->name);
     const kiln_bake_table *table = kiln_bake_view_table(v, c->name);
@@ -184,12 +196,14 @@ static void write_table(kiln_html *h, const kiln_report *r)
 {
     const kiln_bake_views *v = &r->bake->views;
     counted_list of_prune = {.key = "camera", .first = "pairs", .second = "list_bytes"};
-    counted_list of_tiles = {.key = "name", .first = "predicted_bytes", .second = "predicted_peak_bytes"};
+    counted_list of_tiles = {
+        .key = "name", .first = "predicted_bytes", .second = "predicted_peak_bytes"};
     if (h->st == KILN_OK) h->st = read_counted(r, "prune", &of_prune, h->err);
     if (h->st == KILN_OK) h->st = read_counted(r, "tiles", &of_tiles, h->err);
     KILN_HTML(h, "<details><summary>All cameras: metrics, pairs, memory</summary>");
     kiln_table_begin(h, "All cameras", "", columns, COLUMNS);
-    for (uint32_t i = 0; i < v->n_cameras; i++) write_row(h, v, &v->cameras[i], &of_prune, &of_tiles);
+    for (uint32_t i = 0; i < v->n_cameras; i++)
+        write_row(h, v, &v->cameras[i], &of_prune, &of_tiles);
     kiln_table_end(h);
     KILN_HTML(h, "</details>");
     release_counted(&of_prune);
@@ -255,5 +269,7 @@ static void write_cameras_section(kiln_html *h, const kiln_report *r)
     free(images);
 }
 
-const kiln_report_section kiln_section_cameras = {
-    .id = "cameras", .title = "Cameras", .has = has_cameras_section, .write = write_cameras_section};
+const kiln_report_section kiln_section_cameras = {.id = "cameras",
+                                                  .title = "Cameras",
+                                                  .has = has_cameras_section,
+                                                  .write = write_cameras_section};

@@ -11,11 +11,17 @@
 
 enum { CHUNKS_SHOWN = 1500 };
 
-static const kiln_layer *layer_of(const kiln_report *r) { return r->bake->layers[KILN_LAYER_baked]; }
+static const kiln_layer *layer_of(const kiln_report *r)
+{
+    return r->bake->layers[KILN_LAYER_baked];
+}
 
-static bool has_chunks_section(const kiln_report *r) { return layer_of(r) && layer_of(r)->n_chunks > 0; }
+static bool has_chunks_section(const kiln_report *r)
+{
+    return layer_of(r) && layer_of(r)->n_chunks > 0;
+}
 
-/* ---- which way is up ------------------------------------------------------------------------------------------------------ */
+/* ---- which way is up ------------------------------------------------------------------------- */
 typedef struct {
     int up, across, along; /* axes 0 to 2 */
     double sign;           /* of up: 1 or -1 */
@@ -27,7 +33,8 @@ static directions find_up(const kiln_report *r)
     const kiln_scene *s = r->bake->scene;
     double up[3];
     directions d = {.up = 1, .known = s && s->up_axis[0]};
-    kiln_camera_path_up(s ? s->up_axis : "", KILN_POSES(r->bake->views.cameras, r->bake->views.n_cameras), up);
+    kiln_camera_path_up(s ? s->up_axis : "",
+                        KILN_POSES(r->bake->views.cameras, r->bake->views.n_cameras), up);
     for (int a = 0; a < 3; a++)
         if (fabs(up[a]) > fabs(up[d.up]) * 1.001) d.up = a;
     d.sign = up[d.up] < 0 ? -1 : 1;
@@ -36,7 +43,7 @@ static directions find_up(const kiln_report *r)
     return d;
 }
 
-/* ---- a map ------------------------------------------------------------------------------------------------------------------ */
+/* ---- a map ----------------------------------------------------------------------------------- */
 typedef struct {
     double low[3], high[3]; /* what the maps show */
 } bounds;
@@ -62,8 +69,8 @@ static double inside(const kiln_scene *s, int axis, double v)
     return fmin(fmax(v, s->root_centre[axis] - s->root_half), s->root_centre[axis] + s->root_half);
 }
 
-/* Cameras stand around a scene, so the map shows them up to some half edges from the middle; one that is farther away would leave a
- * dot of the scene. */
+/* Cameras stand around a scene, so the map shows them up to some half edges from the middle; one
+ * that is farther away would leave a dot of the scene. */
 static bool is_far(const kiln_scene *s, const double p[3])
 {
     const double reach = 6;
@@ -114,8 +121,10 @@ static double place_y(const map *m, double v)
 
 static void write_box(kiln_html *h, const map *m, const kiln_chunk *c, uint64_t most)
 {
-    const double x0 = place_x(m, (double)c->box_min[m->x]), x1 = place_x(m, (double)c->box_max[m->x]);
-    const double ya = place_y(m, (double)c->box_min[m->y]), yb = place_y(m, (double)c->box_max[m->y]);
+    const double x0 = place_x(m, (double)c->box_min[m->x]),
+                 x1 = place_x(m, (double)c->box_max[m->x]);
+    const double ya = place_y(m, (double)c->box_min[m->y]),
+                 yb = place_y(m, (double)c->box_max[m->y]);
     KILN_HTML(h, "<rect");
     KILN_ATTR_XY(h, "x", x0);
     KILN_ATTR_XY(h, "y", fmin(ya, yb));
@@ -159,23 +168,25 @@ static void write_axis(kiln_html *h, const bounds *b, int axis)
 static void write_map(kiln_html *h, const kiln_report *r, const map *m, const char *title)
 {
     const kiln_layer *l = layer_of(r);
-    const double width = (m->b->high[m->x] - m->b->low[m->x]) * m->scale, height = (m->b->high[m->y] - m->b->low[m->y]) * m->scale;
+    const double width = (m->b->high[m->x] - m->b->low[m->x]) * m->scale,
+                 height = (m->b->high[m->y] - m->b->low[m->y]) * m->scale;
     uint64_t most = 0;
-    for (uint32_t i = 0; i < l->n_chunks; i++) most = l->chunks[i].count > most ? l->chunks[i].count : most;
+    for (uint32_t i = 0; i < l->n_chunks; i++)
+        most = l->chunks[i].count > most ? l->chunks[i].count : most;
     KILN_HTML(h, "<figure><figcaption>");
     kiln_html_text(h, title);
     KILN_HTML(h, " <small>");
     write_axis(h, m->b, m->x);
     KILN_HTML(h, "; ");
     write_axis(h, m->b, m->y);
-    KILN_HTML(
-        h,
-        "</small></figcaption><svg class=\"map\" role=\"img\" aria-label=\"Map of the chunks; the table below has their bounds\" "
-        "viewBox=\"-4 -4 ");
+    KILN_HTML(h, "</small></figcaption><svg class=\"map\" role=\"img\" aria-label=\"Map of the "
+                 "chunks; the table below has their bounds\" "
+                 "viewBox=\"-4 -4 ");
     kiln_html_path_number(h, fmax(width, 1) + 8);
     kiln_html_path_number(h, fmax(height, 1) + 8);
     KILN_HTML(h, "\"><g class=\"boxes\">");
-    for (uint32_t i = 0; i < l->n_chunks && i < CHUNKS_SHOWN; i++) write_box(h, m, &l->chunks[i], most);
+    for (uint32_t i = 0; i < l->n_chunks && i < CHUNKS_SHOWN; i++)
+        write_box(h, m, &l->chunks[i], most);
     KILN_HTML(h, "</g><g class=\"eyes\">");
     write_cameras(h, m, r);
     KILN_HTML(h, "</g></svg></figure>");
@@ -207,9 +218,11 @@ static void write_maps(kiln_html *h, const kiln_report *r)
     KILN_HTML(h, "<div class=\"plots\">");
     write_map(h, r, &above, "From above");
     write_map(h, r, &side, "From the side");
-    KILN_HTML(h, "</div><p class=\"note\">Boxes of means; the fuller a chunk, the more solid. Dots are cameras.");
+    KILN_HTML(h, "</div><p class=\"note\">Boxes of means; the fuller a chunk, the more solid. Dots "
+                 "are cameras.");
     write_far(h, r);
-    if (!d.known) KILN_HTML(h, " The scene does not say what is up; this is as most cameras have it.");
+    if (!d.known)
+        KILN_HTML(h, " The scene does not say what is up; this is as most cameras have it.");
     if (layer_of(r)->n_chunks > CHUNKS_SHOWN) {
         KILN_HTML(h, " The first ");
         kiln_html_count(h, CHUNKS_SHOWN);
@@ -218,7 +231,7 @@ static void write_maps(kiln_html *h, const kiln_report *r)
     KILN_HTML(h, "</p>");
 }
 
-/* ---- numbers ---------------------------------------------------------------------------------------------------------------- */
+/* ---- numbers --------------------------------------------------------------------------------- */
 static int by_count(const void *a, const void *b)
 {
     const uint64_t x = *(const uint64_t *)a, y = *(const uint64_t *)b;
@@ -236,7 +249,8 @@ static void write_sizes(kiln_html *h, const kiln_report *r)
     qsort(counts, l->n_chunks, sizeof *counts, by_count);
     const kiln_fact facts[] = {{"Chunks", kiln_count(l->n_chunks)},
                                {"Fewest rows", kiln_count(counts[0])},
-                               {"Median", kiln_count(counts[(l->n_chunks - 1) / 2])}, /* as kiln-chunk says it */
+                               /* as kiln-chunk says it */
+                               {"Median", kiln_count(counts[(l->n_chunks - 1) / 2])},
                                {"Most rows", kiln_count(counts[l->n_chunks - 1])}};
     kiln_facts(h, "facts", facts, sizeof facts / sizeof *facts);
     free(counts);
@@ -253,13 +267,15 @@ static void write_corner(kiln_html *h, const void *context)
 
 static void write_table(kiln_html *h, const kiln_report *r)
 {
-    static const kiln_column columns[] = {{"Chunk", "hash"}, {"Rows", "n"}, {"From", "n"}, {"To", "n"}};
+    static const kiln_column columns[] = {
+        {"Chunk", "hash"}, {"Rows", "n"}, {"From", "n"}, {"To", "n"}};
     const kiln_layer *l = layer_of(r);
     KILN_HTML(h, "<details><summary>Chunks: rows and bounds</summary>");
     kiln_table_begin(h, "Chunks", "", columns, 4);
     for (uint32_t i = 0; i < l->n_chunks && i < CHUNKS_SHOWN; i++) {
         const kiln_chunk *c = &l->chunks[i];
-        const kiln_cell cells[] = {kiln_text(c->name), kiln_count(c->count), kiln_by(write_corner, c->box_min),
+        const kiln_cell cells[] = {kiln_text(c->name), kiln_count(c->count),
+                                   kiln_by(write_corner, c->box_min),
                                    kiln_by(write_corner, c->box_max)};
         kiln_table_row(h, columns, cells, 4);
     }

@@ -1,4 +1,5 @@
-/* section_import -- what was imported and why: the source, what was found, used and left out, splits, lenses. */
+/* section_import -- what was imported and why: the source, what was found, used and left out,
+ * splits, lenses. */
 #include "stages/report/report_page.h"
 
 #include "base/memory.h"
@@ -12,7 +13,7 @@
 
 static bool has_import_section(const kiln_report *r) { return r->bake->scene != NULL; }
 
-/* ---- the source ------------------------------------------------------------------------------------------------------- */
+/* ---- the source ------------------------------------------------------------------------------ */
 static void write_vector(kiln_html *h, const void *context)
 {
     const double *v = context;
@@ -32,8 +33,9 @@ static void write_root(kiln_html *h, const void *context)
 
 static void write_source(kiln_html *h, const kiln_report *r)
 {
-    static const char *const kinds[] = {
-        [KILN_SCENE_NONE] = "cameras only", [KILN_SCENE_POINTS] = "points", [KILN_SCENE_SPLATS] = "Gaussians"};
+    static const char *const kinds[] = {[KILN_SCENE_NONE] = "cameras only",
+                                        [KILN_SCENE_POINTS] = "points",
+                                        [KILN_SCENE_SPLATS] = "Gaussians"};
     const kiln_scene *s = r->bake->scene;
     const kiln_stage_facts *import = kiln_bake_stage(r->bake, "import");
     const bool splats = s->kind == KILN_SCENE_SPLATS;
@@ -48,7 +50,8 @@ static void write_source(kiln_html *h, const kiln_report *r)
         {"Trained", kiln_text(!splats          ? ""
                               : s->antialiased ? "antialiased (mip compensation)"
                                                : "classic, without mip compensation")},
-        {"Cameras' photos", kiln_text(kiln_json_text_of(json_object_get(import->counters, "photos_missing"), "sought"))},
+        {"Cameras' photos", kiln_text(kiln_json_text_of(
+                                json_object_get(import->counters, "photos_missing"), "sought"))},
         {"Axes", kiln_text(s->frame)},
         {"Up", kiln_text(s->up_axis)},
         {"Unit", kiln_text(s->unit)},
@@ -59,7 +62,7 @@ static void write_source(kiln_html *h, const kiln_report *r)
     kiln_facts(h, "facts", facts, sizeof facts / sizeof *facts);
 }
 
-/* ---- what was found ----------------------------------------------------------------------------------------------------- */
+/* ---- what was found -------------------------------------------------------------------------- */
 typedef struct {
     char role[32];
     const char *first;
@@ -89,18 +92,19 @@ static void write_files(kiln_html *h, const kiln_report *r)
     role_row rows[16];
     const uint32_t n = count_roles(r->bake, rows, 16);
     if (n == 0) return;
-    static const kiln_column columns[] = {{"Role", NULL}, {"Files", "n"}, {"Size", "n"}, {"First of them", "path"}};
+    static const kiln_column columns[] = {
+        {"Role", NULL}, {"Files", "n"}, {"Size", "n"}, {"First of them", "path"}};
     KILN_HTML(h, "<h3>Found and used</h3>");
     kiln_table_begin(h, "Files that import used", "", columns, 4);
     for (uint32_t i = 0; i < n; i++) {
-        const kiln_cell cells[] = {kiln_text(rows[i].role), kiln_count(rows[i].files), kiln_bytes(rows[i].bytes),
-                                   kiln_text(rows[i].first)};
+        const kiln_cell cells[] = {kiln_text(rows[i].role), kiln_count(rows[i].files),
+                                   kiln_bytes(rows[i].bytes), kiln_text(rows[i].first)};
         kiln_table_row(h, columns, cells, 4);
     }
     kiln_table_end(h);
 }
 
-/* ---- what was left out ---------------------------------------------------------------------------------------------------- */
+/* ---- what was left out ----------------------------------------------------------------------- */
 /* "photo_not_there" reads as "photo not there". */
 static void write_reason(kiln_html *h, const char *key)
 {
@@ -143,14 +147,15 @@ static void write_left_out(kiln_html *h, const kiln_report *r)
         if (!begun) KILN_HTML(h, "<h3>Left out or changed</h3><ul class=\"plain\">");
         begun = true;
         KILN_HTML(h, "<li>");
-        kiln_plural(h, kiln_json_count_of(missing, "count"), "photo is missing, first ", "photos are missing, first ");
+        kiln_plural(h, kiln_json_count_of(missing, "count"), "photo is missing, first ",
+                    "photos are missing, first ");
         kiln_html_text(h, kiln_json_text_of(missing, "first"));
         KILN_HTML(h, "</li>");
     }
     if (begun) KILN_HTML(h, "</ul>");
 }
 
-/* ---- splits and lenses ---------------------------------------------------------------------------------------------------- */
+/* ---- splits and lenses ----------------------------------------------------------------------- */
 static void write_split(kiln_html *h, const kiln_report *r)
 {
     const kiln_bake_views *v = &r->bake->views;
@@ -187,8 +192,9 @@ static uint32_t group_lenses(const kiln_bake_views *v, lens_row *rows, uint32_t 
     for (uint32_t i = 0; i < v->n_cameras; i++) {
         const kiln_bake_camera *c = &v->cameras[i];
         uint32_t k = 0;
-        while (k < n && (strcmp(rows[k].first->model, c->model) != 0 || rows[k].first->width != c->width ||
-                         rows[k].first->height != c->height || rows[k].first->distorted != c->distorted))
+        while (k < n &&
+               (strcmp(rows[k].first->model, c->model) != 0 || rows[k].first->width != c->width ||
+                rows[k].first->height != c->height || rows[k].first->distorted != c->distorted))
             k++;
         if (k == capacity) continue;
         if (k == n) rows[n++] = (lens_row){.first = c, .least = c->fx, .most = c->fx};
@@ -234,17 +240,21 @@ static void write_view(kiln_html *h, const void *context)
 
 static void write_lenses(kiln_html *h, const kiln_report *r)
 {
-    static const kiln_column columns[] = {{"Lens", NULL},        {"Cameras", "n"},       {"Picture", "n"},
-                                          {"Focal length", "n"}, {"Field of view", "n"}, {"Distorted", NULL}};
+    static const kiln_column columns[] = {{"Lens", NULL},         {"Cameras", "n"},
+                                          {"Picture", "n"},       {"Focal length", "n"},
+                                          {"Field of view", "n"}, {"Distorted", NULL}};
     lens_row rows[12];
     const uint32_t n = group_lenses(&r->bake->views, rows, 12);
     kiln_table_begin(h, "Lenses", "", columns, 6);
     for (uint32_t i = 0; i < n; i++) {
         const lens_row *l = &rows[i];
         const kiln_cell cells[] = {
-            kiln_text(l->first->model), kiln_count(l->n),
-            kiln_by(write_size, l),     kiln_by(write_focal, l),
-            kiln_by(write_view, l),     kiln_text(l->first->distorted ? "yes, photos are undistorted" : "no")};
+            kiln_text(l->first->model),
+            kiln_count(l->n),
+            kiln_by(write_size, l),
+            kiln_by(write_focal, l),
+            kiln_by(write_view, l),
+            kiln_text(l->first->distorted ? "yes, photos are undistorted" : "no")};
         kiln_table_row(h, columns, cells, 6);
     }
     kiln_table_end(h);
@@ -257,7 +267,9 @@ static void write_meaning(kiln_html *h, const kiln_report *r)
     const char *sentence;
     for (int s = 0; s < KILN_STAGE_COUNT; s++)
         for (size_t i = 0; (sentence = kiln_meaning_get(r->bake->stages[s].counters, i)); i++) {
-            if (!begun) KILN_HTML(h, "<h3>What changes the meaning of the results</h3><ul class=\"plain\">");
+            if (!begun)
+                KILN_HTML(h,
+                          "<h3>What changes the meaning of the results</h3><ul class=\"plain\">");
             begun = true;
             KILN_HTML(h, "<li>");
             kiln_html_text(h, r->bake->stages[s].name);

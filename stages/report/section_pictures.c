@@ -1,5 +1,6 @@
-/* section_pictures -- the first thing of the page: a strip of cameras, the photo beside the picture, the worst first. Of each, one
- * over the other, their difference and the tile heat map can be chosen. */
+/* section_pictures -- the first thing of the page: a strip of cameras, the photo beside the
+ * picture, the worst first. Of each, one over the other, their difference and the tile heat map can
+ * be chosen. */
 #include "stages/report/pair_card.h"
 #include "stages/report/report_page.h"
 #include "stages/report/report_table.h"
@@ -39,9 +40,13 @@ static void write_card(kiln_html *h, const kiln_report *r, uint32_t i)
         kiln_html_count(h, v->heat_most);
     }
     KILN_HTML(h, "</p>");
-    kiln_pair_card_write(
-        h, &(kiln_pair_card){
-               .set = "v", .number = i, .pair = &v->pair, .left = "Photo", .right = "Picture", .tiles = v, .beside = true});
+    kiln_pair_card_write(h, &(kiln_pair_card){.set = "v",
+                                              .number = i,
+                                              .pair = &v->pair,
+                                              .left = "Photo",
+                                              .right = "Picture",
+                                              .tiles = v,
+                                              .beside = true});
     write_why(h, v->no_picture);
     write_why(h, v->no_photo);
     KILN_HTML(h, "</article>");
@@ -50,7 +55,8 @@ static void write_card(kiln_html *h, const kiln_report *r, uint32_t i)
 static void write_pictures_section(kiln_html *h, const kiln_report *r)
 {
     const kiln_picture_set *s = r->pictures;
-    KILN_HTML(h, "<div class=\"views\" tabindex=\"0\" role=\"region\" aria-label=\"Cameras, the worst first\">");
+    KILN_HTML(h, "<div class=\"views\" tabindex=\"0\" role=\"region\" aria-label=\"Cameras, the "
+                 "worst first\">");
     for (uint32_t i = 0; i < s->n; i++) write_card(h, r, i);
     KILN_HTML(h, "</div><p class=\"note\">");
     if (s->n < s->n_images) {
@@ -67,9 +73,12 @@ static void write_pictures_section(kiln_html *h, const kiln_report *r)
     kiln_html_count(h, KILN_THUMBNAIL_SIDE);
     KILN_HTML(h, " pixels a side. Differences are ");
     kiln_html_count(h, KILN_DIFFERENCE_GAIN);
-    KILN_HTML(h, " times as large as they are. Tiles are bright where they have many pairs; per tile: the median and the "
+    KILN_HTML(h, " times as large as they are. Tiles are bright where they have many pairs; per "
+                 "tile: the median and the "
                  "most.</p>");
 }
 
-const kiln_report_section kiln_section_pictures = {
-    .id = "pictures", .title = "Pictures", .has = has_pictures_section, .write = write_pictures_section};
+const kiln_report_section kiln_section_pictures = {.id = "pictures",
+                                                   .title = "Pictures",
+                                                   .has = has_pictures_section,
+                                                   .write = write_pictures_section};

@@ -1,4 +1,5 @@
-/* section_prune -- each rule of kiln-prune with what it did and would do at other limits; distributions before and after. */
+/* section_prune -- each rule of kiln-prune with what it did and would do at other limits;
+ * distributions before and after. */
 #include "stages/report/report_page.h"
 
 #include "stages/prune/rules.h"
@@ -7,14 +8,21 @@
 #include <math.h>
 #include <string.h>
 
-static const json_t *record(const kiln_report *r) { return kiln_bake_stage(r->bake, "prune")->counters; }
+static const json_t *record(const kiln_report *r)
+{
+    return kiln_bake_stage(r->bake, "prune")->counters;
+}
 
-static bool has_prune_section(const kiln_report *r) { return json_object_size(json_object_get(record(r), "rules")) > 0; }
+static bool has_prune_section(const kiln_report *r)
+{
+    return json_object_size(json_object_get(record(r), "rules")) > 0;
+}
 
 static const char *looks_at(const char *name)
 {
     for (size_t i = 0; i < KILN_PRUNE_RULES; i++)
-        if (strcmp(kiln_prune_rule_infos[i].option, name) == 0) return kiln_prune_rule_infos[i].looks_at;
+        if (strcmp(kiln_prune_rule_infos[i].option, name) == 0)
+            return kiln_prune_rule_infos[i].looks_at;
     return "";
 }
 
@@ -28,8 +36,8 @@ static bool rests(const json_t *rule)
 /* Rules that are off and did nothing would only be noise. */
 static bool is_worth(const json_t *rule)
 {
-    return rests(rule) || isfinite(kiln_json_number_of(rule, "limit")) || kiln_json_count_of(rule, "dropped") ||
-           kiln_json_count_of(rule, "clamped");
+    return rests(rule) || isfinite(kiln_json_number_of(rule, "limit")) ||
+           kiln_json_count_of(rule, "dropped") || kiln_json_count_of(rule, "clamped");
 }
 
 /* Of a rule that rests: what auto stands for. */
@@ -47,7 +55,8 @@ static void write_limit(kiln_html *h, const void *context)
 static void write_policy(kiln_html *h, const void *context)
 {
     const json_t *rule = context, *automatic = json_object_get(rule, "auto");
-    const uint64_t drop = kiln_json_count_of(automatic, "would_drop"), clamp = kiln_json_count_of(automatic, "would_clamp");
+    const uint64_t drop = kiln_json_count_of(automatic, "would_drop"),
+                   clamp = kiln_json_count_of(automatic, "would_clamp");
     if (!rests(rule)) {
         kiln_html_text(h, kiln_json_text_of(rule, "policy"));
         return;
@@ -71,7 +80,8 @@ static void write_percent(kiln_html *h, const json_t *shares, const char *key)
 /* What is touched of what cameras see. */
 static void write_touched(kiln_html *h, const kiln_report *r)
 {
-    const json_t *does = json_object_get(record(r), "touched"), *would = json_object_get(does, "auto_would");
+    const json_t *does = json_object_get(record(r), "touched"),
+                 *would = json_object_get(does, "auto_would");
     if (kiln_json_number_of(does, "pairs_share") > 0) {
         KILN_HTML(h, "<p class=\"note\">What rules touch shows: it holds ");
         write_percent(h, does, "pairs_share");
@@ -80,9 +90,11 @@ static void write_touched(kiln_html *h, const kiln_report *r)
         KILN_HTML(h, " in a view.</p>");
     }
     if (would) {
-        KILN_HTML(h, "<p class=\"note\">Rules whose limit is auto rest, because what they would touch holds at most ");
+        KILN_HTML(h, "<p class=\"note\">Rules whose limit is auto rest, because what they would "
+                     "touch holds at most ");
         write_percent(h, would, "pairs_share_at_most");
-        KILN_HTML(h, " of the predicted pairs of these views, and of no camera more than half.</p>");
+        KILN_HTML(h,
+                  " of the predicted pairs of these views, and of no camera more than half.</p>");
     }
 }
 
@@ -106,7 +118,7 @@ static void write_rules(kiln_html *h, const kiln_report *r)
     kiln_table_end(h);
 }
 
-/* ---- other limits --------------------------------------------------------------------------------------------------------- */
+/* ---- other limits ---------------------------------------------------------------------------- */
 static void write_share(kiln_html *h, uint64_t n, uint64_t of)
 {
     const double percent = of ? 100 * (double)n / (double)of : 0;
@@ -140,7 +152,8 @@ static void write_trials(kiln_html *h, const kiln_report *r)
 {
     const kiln_prune_survey *s = r->survey;
     if (!s->has_before) return;
-    KILN_HTML(h, "<h3>At other limits</h3><p class=\"note\">How many rows each rule would touch by itself: those below a least "
+    KILN_HTML(h, "<h3>At other limits</h3><p class=\"note\">How many rows each rule would touch by "
+                 "itself: those below a least "
                  "opacity, above a greatest axis or ratio. Marked: the limit of this bake.");
     if (s->before.read < s->before.rows) {
         KILN_HTML(h, " Counted in ");
@@ -155,7 +168,7 @@ static void write_trials(kiln_html *h, const kiln_report *r)
     kiln_table_end(h);
 }
 
-/* ---- histograms --------------------------------------------------------------------------------------------------------- */
+/* ---- histograms ------------------------------------------------------------------------------ */
 /* Heights are of the square root, so that a bar of few rows is seen beside one of many. */
 static void write_bars(kiln_html *h, const kiln_survey_bars *g, int side)
 {
@@ -171,7 +184,8 @@ static void write_bars(kiln_html *h, const kiln_survey_bars *g, int side)
     }
 }
 
-static void write_quantiles(kiln_html *h, const char *side, const kiln_distribution *d, kiln_survey_kind kind)
+static void write_quantiles(kiln_html *h, const char *side, const kiln_distribution *d,
+                            kiln_survey_kind kind)
 {
     static const double shares[] = {0, 0.01, 0.5, 0.99, 1};
     if (d->rows == 0) return;
@@ -207,9 +221,9 @@ static void write_plot(kiln_html *h, const kiln_prune_survey *s, kiln_survey_kin
     kiln_html_text(h, info->title);
     KILN_HTML(h, " <small>");
     kiln_html_text(h, info->unit);
-    KILN_HTML(
-        h, "</small></figcaption><svg class=\"plot\" preserveAspectRatio=\"none\" role=\"img\" aria-label=\"Histogram; the table "
-           "below has its quantiles\" viewBox=\"0 0 ");
+    KILN_HTML(h, "</small></figcaption><svg class=\"plot\" preserveAspectRatio=\"none\" "
+                 "role=\"img\" aria-label=\"Histogram; the table "
+                 "below has its quantiles\" viewBox=\"0 0 ");
     kiln_html_path_number(h, (double)(end - g.first) / g.join);
     KILN_HTML(h, "100\"><g class=\"before\">");
     write_bars(h, &g, 0);
@@ -217,10 +231,11 @@ static void write_plot(kiln_html *h, const kiln_prune_survey *s, kiln_survey_kin
     write_bars(h, &g, 1);
     KILN_HTML(h, "</g></svg><div class=\"ticks\">");
     for (int i = 0; i <= 4; i++) write_tick(h, kind, g.first + (end - g.first) * i / 4);
-    KILN_HTML(
-        h, "</div><table class=\"small\"><thead><tr><td></td><th scope=\"col\" class=\"n\">least</th><th scope=\"col\" class=\"n\">"
-           "1 %</th><th scope=\"col\" class=\"n\">median</th><th scope=\"col\" class=\"n\">99 %</th><th scope=\"col\" class=\"n\">"
-           "most</th></tr></thead><tbody>");
+    KILN_HTML(h, "</div><table class=\"small\"><thead><tr><td></td><th scope=\"col\" "
+                 "class=\"n\">least</th><th scope=\"col\" class=\"n\">"
+                 "1 %</th><th scope=\"col\" class=\"n\">median</th><th scope=\"col\" "
+                 "class=\"n\">99 %</th><th scope=\"col\" class=\"n\">"
+                 "most</th></tr></thead><tbody>");
     write_quantiles(h, "before", d[0], kind);
     write_quantiles(h, "after", d[1], kind);
     KILN_HTML(h, "</tbody></table></figure>");
@@ -229,16 +244,17 @@ static void write_plot(kiln_html *h, const kiln_prune_survey *s, kiln_survey_kin
 static void write_plots(kiln_html *h, const kiln_report *r)
 {
     if (!r->survey->has_before && !r->survey->has_after) return;
-    KILN_HTML(h,
-              "<h3>Distributions</h3><p class=\"note\">Wide bars: before pruning. Narrow bars: after. Heights grow with the square "
-              "root of the rows.</p><div class=\"plots\">");
+    KILN_HTML(h, "<h3>Distributions</h3><p class=\"note\">Wide bars: before pruning. Narrow bars: "
+                 "after. Heights grow with the square "
+                 "root of the rows.</p><div class=\"plots\">");
     for (int k = 0; k < KILN_SURVEY_KINDS; k++) write_plot(h, r->survey, (kiln_survey_kind)k);
     KILN_HTML(h, "</div>");
 }
 
 static void write_prune_section(kiln_html *h, const kiln_report *r)
 {
-    const uint64_t rows = kiln_json_count_of(record(r), "rows"), kept = kiln_json_count_of(record(r), "kept");
+    const uint64_t rows = kiln_json_count_of(record(r), "rows"),
+                   kept = kiln_json_count_of(record(r), "kept");
     KILN_HTML(h, "<p class=\"lead\">");
     kiln_html_count(h, kept);
     KILN_HTML(h, " of ");
@@ -252,9 +268,10 @@ static void write_prune_section(kiln_html *h, const kiln_report *r)
     KILN_HTML(h, ".</p>");
     write_rules(h, r);
     write_touched(h, r);
-    const kiln_fact facts[] = {{"Extent", kiln_short(kiln_json_number_of(record(r), "extent"))},
-                               {"Median spacing", kiln_short(kiln_json_number_of(record(r), "median_spacing"))},
-                               {"Median longest axis", kiln_short(kiln_json_number_of(record(r), "median_scale"))}};
+    const kiln_fact facts[] = {
+        {"Extent", kiln_short(kiln_json_number_of(record(r), "extent"))},
+        {"Median spacing", kiln_short(kiln_json_number_of(record(r), "median_spacing"))},
+        {"Median longest axis", kiln_short(kiln_json_number_of(record(r), "median_scale"))}};
     kiln_facts(h, "facts", facts, sizeof facts / sizeof *facts);
     write_trials(h, r);
     write_plots(h, r);

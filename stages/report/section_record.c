@@ -1,4 +1,5 @@
-/* section_record -- what is needed to bake the same again and to compare: versions, parameters, digests. */
+/* section_record -- what is needed to bake the same again and to compare: versions, parameters,
+ * digests. */
 #include "stages/report/report_page.h"
 
 #include "stages/report/report_table.h"
@@ -15,14 +16,19 @@ static bool has_record_section(const kiln_report *r)
 
 static void write_versions(kiln_html *h, const kiln_report *r)
 {
-    static const kiln_column columns[] = {
-        {"Stage", NULL}, {"Program", "word"}, {"Algorithm", "n"}, {"Device", NULL}, {"Finished", "word"}};
+    static const kiln_column columns[] = {{"Stage", NULL},
+                                          {"Program", "word"},
+                                          {"Algorithm", "n"},
+                                          {"Device", NULL},
+                                          {"Finished", "word"}};
     KILN_HTML(h, "<h3>Versions</h3>");
     kiln_table_begin(h, "Versions", "", columns, 5);
     for (int i = 0; i < KILN_STAGE_COUNT; i++) {
         const kiln_stage_facts *s = &r->bake->stages[i];
-        const char *device = s->n_tasks && s->run.device && !*s->run.device ? s->tasks[0].device : s->run.device;
-        const kiln_cell cells[] = {kiln_text(s->name), kiln_text(s->run.program), kiln_count(s->row.version), kiln_text(device),
+        const char *device =
+            s->n_tasks && s->run.device && !*s->run.device ? s->tasks[0].device : s->run.device;
+        const kiln_cell cells[] = {kiln_text(s->name), kiln_text(s->run.program),
+                                   kiln_count(s->row.version), kiln_text(device),
                                    kiln_time(s->row.finished_ns)};
         if (s->ran) kiln_table_row(h, columns, cells, 5);
     }
@@ -54,10 +60,11 @@ static void write_parameters(kiln_html *h, const kiln_report *r)
 {
     KILN_HTML(h, "<h3>Parameters</h3>");
     for (int i = 0; i < KILN_STAGE_COUNT; i++)
-        if (json_object_size(r->bake->stages[i].parameters)) write_parameters_of(h, &r->bake->stages[i]);
+        if (json_object_size(r->bake->stages[i].parameters))
+            write_parameters_of(h, &r->bake->stages[i]);
 }
 
-/* ---- digests -------------------------------------------------------------------------------------------------------------- */
+/* ---- digests --------------------------------------------------------------------------------- */
 typedef struct {
     kiln_html *h;
     char kind[16]; /* whose list is open; "": none is */
@@ -90,7 +97,8 @@ static void add_digest(void *context, const char *kind, const char *name, kiln_h
     digest_list *l = context;
     char hex[33];
     if (strcmp(l->kind, kind) != 0) open_list(l, kind);
-    kiln_table_row(l->h, columns, (kiln_cell[]){kiln_text(name), kiln_text(kiln_hash_hex(digest, hex))}, 2);
+    kiln_table_row(l->h, columns,
+                   (kiln_cell[]){kiln_text(name), kiln_text(kiln_hash_hex(digest, hex))}, 2);
 }
 
 static void write_digests(kiln_html *h, const kiln_report *r)

@@ -1,5 +1,5 @@
-/* section_run -- how the bake came about: units that were given up, time line, workers with their devices and hosts, peaks beside
- * caps. */
+/* section_run -- how the bake came about: units that were given up, time line, workers with their
+ * devices and hosts, peaks beside caps. */
 #include "stages/report/report_page.h"
 
 #include "stages/report/report_table.h"
@@ -15,13 +15,14 @@ static bool has_run_section(const kiln_report *r)
     return false;
 }
 
-/* ---- devices ---------------------------------------------------------------------------------------------------------------- */
+/* ---- devices --------------------------------------------------------------------------------- */
 enum { WORKERS_MOST = 200 /* of a stage */ };
 
 static const kiln_column worker_columns[] = {{"Stage", NULL}, {"Host", NULL}, {"Device", NULL},
                                              {"Units", "n"},  {"Busy", "n"},  {"", NULL}};
 
-static void write_worker(kiln_html *h, const char *stage, const json_t *record, const json_t *worker)
+static void write_worker(kiln_html *h, const char *stage, const json_t *record,
+                         const json_t *worker)
 {
     const bool retired = json_is_true(json_object_get(worker, "retired"));
     const kiln_cell cells[] = {kiln_text(stage),
@@ -38,7 +39,8 @@ static void write_workers(kiln_html *h, const kiln_stage_facts *s)
 {
     uint32_t n = 0;
     for (uint32_t k = 0; s->ran && k <= s->n_tasks; k++) {
-        const json_t *record = kiln_stage_record(s, k), *workers = json_object_get(record, "workers");
+        const json_t *record = kiln_stage_record(s, k),
+                     *workers = json_object_get(record, "workers");
         for (size_t i = 0; i < json_array_size(workers) && n < WORKERS_MOST; i++, n++)
             write_worker(h, n ? "" : s->name, record, json_array_get(workers, i));
     }
@@ -59,7 +61,7 @@ static void write_devices(kiln_html *h, const kiln_report *r)
     KILN_HTML(h, "</details>");
 }
 
-/* ---- memory --------------------------------------------------------------------------------------------------------------- */
+/* ---- memory ---------------------------------------------------------------------------------- */
 /* The most of the run and its tasks. */
 static uint64_t most_of(const kiln_stage_facts *s, const char *key)
 {
@@ -80,16 +82,18 @@ static bool any_has(const kiln_report *r, const char *key)
 
 static void write_share(kiln_html *h, const void *context)
 {
-    KILN_HTML(h, "<svg preserveAspectRatio=\"none\" viewBox=\"0 0 1000 10\" aria-hidden=\"true\"><rect class=\"whole\" x=\"0\"");
+    KILN_HTML(h, "<svg preserveAspectRatio=\"none\" viewBox=\"0 0 1000 10\" "
+                 "aria-hidden=\"true\"><rect class=\"whole\" x=\"0\"");
     KILN_ATTR_XY(h, "width", fmax(2, 1000 * fmin(1, *(const double *)context)));
     KILN_HTML(h, " y=\"0\" height=\"10\"/></svg>");
 }
 
 static void write_peaks(kiln_html *h, const kiln_report *r)
 {
-    static const kiln_column columns[] = {
-        {"Stage", NULL}, {"Peak within the cap", "bar"}, {"Peak", "n"}, {"Predicted", "n"}, {"Cap", "n"}, {"GPU peak", "n"},
-        {"GPU cap", "n"}};
+    static const kiln_column columns[] = {{"Stage", NULL}, {"Peak within the cap", "bar"},
+                                          {"Peak", "n"},   {"Predicted", "n"},
+                                          {"Cap", "n"},    {"GPU peak", "n"},
+                                          {"GPU cap", "n"}};
     const size_t n = any_has(r, "vram_peak_bytes") ? 7 : 5;
     if (!any_has(r, "ram_peak_bytes")) return;
     KILN_HTML(h, "<h3>Memory</h3>");
@@ -110,13 +114,14 @@ static void write_peaks(kiln_html *h, const kiln_report *r)
     kiln_table_end(h);
 }
 
-/* ---- quarantine ------------------------------------------------------------------------------------------------------------ */
+/* ---- quarantine ------------------------------------------------------------------------------ */
 /* First of the section: whoever looks for what is missing finds it here. */
 static void write_quarantine(kiln_html *h, const kiln_report *r)
 {
     enum { SHOWN = 500 };
-    static const kiln_column columns[] = {{"Stage", NULL},          {"Unit", NULL},       {"Tried", "n"},
-                                          {"Failed last on", NULL}, {"Reason", "reason"}, {"At", "word"}};
+    static const kiln_column columns[] = {{"Stage", NULL},      {"Unit", NULL},
+                                          {"Tried", "n"},       {"Failed last on", NULL},
+                                          {"Reason", "reason"}, {"At", "word"}};
     uint64_t n = 0, shown = 0;
     for (int i = 0; i < KILN_STAGE_COUNT; i++) n += r->bake->stages[i].n_lost;
     if (n == 0) return;
@@ -127,8 +132,9 @@ static void write_quarantine(kiln_html *h, const kiln_report *r)
     for (int i = 0; i < KILN_STAGE_COUNT; i++)
         for (uint32_t k = 0; k < r->bake->stages[i].n_lost && shown < SHOWN; k++, shown++) {
             const kiln_quarantine_row *q = &r->bake->stages[i].lost[k];
-            const kiln_cell cells[] = {kiln_text(q->stage),  kiln_text(q->name),   kiln_count(q->attempts),
-                                       kiln_text(q->device), kiln_text(q->reason), kiln_time(q->failed_ns)};
+            const kiln_cell cells[] = {kiln_text(q->stage),     kiln_text(q->name),
+                                       kiln_count(q->attempts), kiln_text(q->device),
+                                       kiln_text(q->reason),    kiln_time(q->failed_ns)};
             kiln_table_row(h, columns, cells, 6);
         }
     kiln_table_end(h);
@@ -146,4 +152,5 @@ static void write_run_section(kiln_html *h, const kiln_report *r)
     write_peaks(h, r);
 }
 
-const kiln_report_section kiln_section_run = {.id = "runs", .title = "Runs", .has = has_run_section, .write = write_run_section};
+const kiln_report_section kiln_section_run = {
+    .id = "runs", .title = "Runs", .has = has_run_section, .write = write_run_section};

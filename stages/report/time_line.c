@@ -1,7 +1,8 @@
 /* time_line -- see the header.
  *
- * A stage is a row, and below it are the lists of units of its run, one behind the other: the record has their lengths alone. Where
- * tasks of other hosts or shards computed the units, a row is a list on a host, with a bar for each task at its own time. */
+ * A stage is a row, and below it are the lists of units of its run, one behind the other: the
+ * record has their lengths alone. Where tasks of other hosts or shards computed the units, a row is
+ * a list on a host, with a bar for each task at its own time. */
 #include "stages/report/time_line.h"
 
 #include "base/memory.h"
@@ -13,7 +14,10 @@
 
 enum { LISTS_MOST = 40, ROWS_MOST = 60, BARS_MOST = 200 };
 
-const json_t *kiln_stage_record(const kiln_stage_facts *s, uint32_t k) { return k ? s->task_counters[k - 1] : s->counters; }
+const json_t *kiln_stage_record(const kiln_stage_facts *s, uint32_t k)
+{
+    return k ? s->task_counters[k - 1] : s->counters;
+}
 
 static uint64_t units_of(const json_t *record, const char *key)
 {
@@ -27,7 +31,10 @@ static uint64_t task_units(const kiln_stage_facts *s)
     return n;
 }
 
-uint64_t kiln_stage_units_done(const kiln_stage_facts *s) { return units_of(s->counters, "done") + task_units(s); }
+uint64_t kiln_stage_units_done(const kiln_stage_facts *s)
+{
+    return units_of(s->counters, "done") + task_units(s);
+}
 
 uint64_t kiln_stage_units_there(const kiln_stage_facts *s)
 {
@@ -35,7 +42,7 @@ uint64_t kiln_stage_units_there(const kiln_stage_facts *s)
     return cached > gathered ? cached - gathered : 0;
 }
 
-/* ---- bars ------------------------------------------------------------------------------------------------------------------- */
+/* ---- bars ------------------------------------------------------------------------------------ */
 typedef struct {
     double from, length; /* seconds of the time line */
 } piece;
@@ -61,7 +68,8 @@ static void write_bar(kiln_html *h, const void *context)
     KILN_HTML(h, "</svg>");
 }
 
-static const kiln_column columns[] = {{"Stage, list", NULL}, {"Time", "bar"}, {"Takes", "n"}, {"Work", "work"}};
+static const kiln_column columns[] = {
+    {"Stage, list", NULL}, {"Time", "bar"}, {"Takes", "n"}, {"Work", "work"}};
 
 typedef struct {
     kiln_html *h;
@@ -69,20 +77,25 @@ typedef struct {
     double from, whole; /* of the stage; of the time line */
 } line;
 
-static void write_row(const line *l, const char *class, kiln_cell name, const bar *b, double takes, kiln_cell work)
+static void write_row(const line *l, const char *class, kiln_cell name, const bar *b, double takes,
+                      kiln_cell work)
 {
     const kiln_cell cells[] = {name, kiln_by(write_bar, b), kiln_seconds(takes), work};
     kiln_table_row_of(l->h, class, columns, cells, 4);
 }
 
-/* ---- a stage ---------------------------------------------------------------------------------------------------------------- */
-static int hosts_by_name(const void *a, const void *b) { return strcmp(*(const char *const *)a, *(const char *const *)b); }
+/* ---- a stage --------------------------------------------------------------------------------- */
+static int hosts_by_name(const void *a, const void *b)
+{
+    return strcmp(*(const char *const *)a, *(const char *const *)b);
+}
 
 static kiln_status count_hosts(const kiln_stage_facts *s, uint64_t *hosts, kiln_error *err)
 {
     const char **names;
     KILN_TRY(KILN_ALLOC(&names, s->n_tasks, "hosts", err));
-    for (uint32_t i = 0; i < s->n_tasks; i++) names[i] = kiln_json_text_of(s->task_counters[i], "host");
+    for (uint32_t i = 0; i < s->n_tasks; i++)
+        names[i] = kiln_json_text_of(s->task_counters[i], "host");
     qsort(names, s->n_tasks, sizeof *names, hosts_by_name);
     *hosts = 1;
     for (uint32_t i = 1; i < s->n_tasks; i++) *hosts += strcmp(names[i - 1], names[i]) != 0;
@@ -142,12 +155,13 @@ static void write_lists(const line *l)
         const double wall = kiln_json_number_of(list, "wall_s");
         const piece p = {at, wall > 0 ? fmin(wall, end - at) : 0};
         const bar b = {&p, 1, l->whole, "list"};
-        write_row(l, "part", kiln_text(kiln_json_text_of(list, "what")), &b, wall, kiln_by(write_list_work, list));
+        write_row(l, "part", kiln_text(kiln_json_text_of(list, "what")), &b, wall,
+                  kiln_by(write_list_work, list));
         at += p.length;
     }
 }
 
-/* ---- tasks ------------------------------------------------------------------------------------------------------------------ */
+/* ---- tasks ----------------------------------------------------------------------------------- */
 /* The tasks of a list on a host. */
 typedef struct {
     const char *what, *host, *device;
@@ -158,12 +172,14 @@ typedef struct {
 static const char *what_of(const json_t *record)
 {
     const char *what = kiln_json_text_of(json_object_get(record, "round"), "what");
-    return *what ? what : kiln_json_text_of(json_array_get(json_object_get(record, "lists"), 0), "what");
+    return *what ? what
+                 : kiln_json_text_of(json_array_get(json_object_get(record, "lists"), 0), "what");
 }
 
 static bool is_of(const task_group *g, const json_t *record)
 {
-    return strcmp(g->what, what_of(record)) == 0 && strcmp(g->host, kiln_json_text_of(record, "host")) == 0;
+    return strcmp(g->what, what_of(record)) == 0 &&
+           strcmp(g->host, kiln_json_text_of(record, "host")) == 0;
 }
 
 static uint32_t group_tasks(const kiln_stage_facts *s, task_group groups[ROWS_MOST])
@@ -213,7 +229,8 @@ static void write_group(const line *l, const task_group *g, piece pieces[BARS_MO
     for (uint32_t i = 0; i < s->n_tasks && b.n < BARS_MOST; i++) {
         if (!is_of(g, s->task_counters[i])) continue;
         const double from = kiln_run_clock_at(&s->clock, s->tasks[i].start_ns);
-        pieces[b.n++] = (piece){l->from + from, kiln_run_clock_at(&s->clock, s->tasks[i].stop_ns) - from};
+        pieces[b.n++] =
+            (piece){l->from + from, kiln_run_clock_at(&s->clock, s->tasks[i].stop_ns) - from};
     }
     write_row(l, "part", kiln_text(g->what), &b, g->last - g->first, kiln_by(write_group_work, g));
 }
@@ -234,9 +251,9 @@ void kiln_time_line_write(kiln_html *h, const kiln_bake_facts *b)
 {
     line l = {.h = h, .whole = kiln_bake_seconds(b)};
     if (l.whole <= 0) return;
-    KILN_HTML(h,
-              "<h3>Time line</h3><p class=\"note\">The newest run of each stage that made its output, with the tasks that computed "
-              "for it, one stage behind the other: pauses are left out.</p>");
+    KILN_HTML(h, "<h3>Time line</h3><p class=\"note\">The newest run of each stage that made its "
+                 "output, with the tasks that computed "
+                 "for it, one stage behind the other: pauses are left out.</p>");
     kiln_table_begin(h, "Time line", "time", columns, 4);
     for (int i = 0; i < KILN_STAGE_COUNT; i++) {
         l.stage = &b->stages[i];

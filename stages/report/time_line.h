@@ -1,4 +1,5 @@
-/* time_line -- the part of a page that shows when stages, their lists of units and the tasks of other hosts ran. */
+/* time_line -- the part of a page that shows when stages, their lists of units and the tasks of
+ * other hosts ran. */
 #ifndef KILN_STAGES_REPORT_TIME_LINE_H
 #define KILN_STAGES_REPORT_TIME_LINE_H
 

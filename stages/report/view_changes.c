@@ -8,7 +8,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-/* ---- which ------------------------------------------------------------------------------------------------------------------ */
+/* ---- which ----------------------------------------------------------------------------------- */
 static int largest_loss_first(const void *a, const void *b)
 {
     const kiln_view_change *x = a, *y = b;
@@ -16,14 +16,15 @@ static int largest_loss_first(const void *a, const void *b)
     return strcmp(x->now->camera, y->now->camera);
 }
 
-kiln_status kiln_view_changes_get(const kiln_bake_views *now, const kiln_bake_views *then, kiln_view_change **out, uint32_t *n,
-                                  kiln_error *err)
+kiln_status kiln_view_changes_get(const kiln_bake_views *now, const kiln_bake_views *then,
+                                  kiln_view_change **out, uint32_t *n, kiln_error *err)
 {
     *n = 0;
     KILN_TRY(KILN_ALLOC(out, now->n_cameras, "cameras", err));
     for (uint32_t i = 0; i < now->n_cameras; i++) {
         const char *camera = now->cameras[i].name;
-        const kiln_bake_image *a = kiln_bake_view_image(now, camera), *b = kiln_bake_view_image(then, camera);
+        const kiln_bake_image *a = kiln_bake_view_image(now, camera),
+                              *b = kiln_bake_view_image(then, camera);
         if (!a || !b || !isfinite(a->psnr) || !isfinite(b->psnr)) continue;
         (*out)[(*n)++] = (kiln_view_change){a, b, a->psnr - b->psnr};
     }
@@ -46,7 +47,7 @@ static void choose_changes(const kiln_view_change *list, uint32_t n, kiln_change
     }
 }
 
-/* ---- pictures ---------------------------------------------------------------------------------------------------------------- */
+/* ---- pictures -------------------------------------------------------------------------------- */
 static bool bake_folder_of(const kiln_bake_facts *b, char out[PATH_MAX])
 {
     char *slash;
@@ -62,8 +63,8 @@ static bool write_one_folder(const kiln_bake_facts *a, const kiln_bake_facts *b)
     return bake_folder_of(a, of_a) && bake_folder_of(b, of_b) && strcmp(of_a, of_b) == 0;
 }
 
-static kiln_status read_small(const kiln_bake_facts *b, const kiln_bake_image *image, kiln_thumbnail *out, const char **why,
-                              kiln_error *err)
+static kiln_status read_small(const kiln_bake_facts *b, const kiln_bake_image *image,
+                              kiln_thumbnail *out, const char **why, kiln_error *err)
 {
     kiln_picture p = {0};
     kiln_status st = kiln_foreign_render(kiln_manifest_path(b->m), image->path, &p, why, err);
@@ -72,8 +73,8 @@ static kiln_status read_small(const kiln_bake_facts *b, const kiln_bake_image *i
     return st;
 }
 
-static kiln_status make_pair(const kiln_bake_facts *now, const kiln_bake_facts *then, kiln_change_pictures *p, uint32_t i,
-                             kiln_error *err)
+static kiln_status make_pair(const kiln_bake_facts *now, const kiln_bake_facts *then,
+                             kiln_change_pictures *p, uint32_t i, kiln_error *err)
 {
     const kiln_view_change *c = &p->views[i].of;
     kiln_report_pair *pair = &p->views[i].pair;
@@ -97,8 +98,8 @@ uint64_t kiln_change_pictures_bytes(const kiln_change_pictures *p)
     return bytes;
 }
 
-kiln_status kiln_change_pictures_make(const kiln_bake_facts *now, const kiln_bake_facts *then, uint64_t bytes,
-                                      kiln_change_pictures *out, kiln_error *err)
+kiln_status kiln_change_pictures_make(const kiln_bake_facts *now, const kiln_bake_facts *then,
+                                      uint64_t bytes, kiln_change_pictures *out, kiln_error *err)
 {
     kiln_view_change *list;
     uint32_t n;

@@ -1,6 +1,7 @@
-/* chunk_choice -- see the header. A pattern is matched with one remembered star of each kind: when what follows does not fit, the
- * last '*' takes one more character, and where it may not, the last '**' does. A later star of a kind makes the earlier one's
- * choice final, so the time is at most the product of four lengths, whatever a stranger's pattern is. */
+/* chunk_choice -- see the header. A pattern is matched with one remembered star of each kind: when
+ * what follows does not fit, the last '*' takes one more character, and where it may not, the last
+ * '**' does. A later star of a kind makes the earlier one's choice final, so the time is at most
+ * the product of four lengths, whatever a stranger's pattern is. */
 #include "stages/select/chunk_choice.h"
 
 #include <stdio.h>
@@ -103,7 +104,8 @@ kiln_status kiln_chunks_check(const char *text, bool of_chunks, kiln_error *err)
         (void)snprintf(item, sizeof item, "%.*s", n < sizeof item ? (int)n : 0, at);
         if (!*item || (of_chunks && !read_index(item, &index) && !may_begin_name(item)))
             return kiln_fail(err, KILN_E_USAGE,
-                             "--chunks takes names such as /0/3, #INDEX, and patterns such as /0/3**, separated by commas, "
+                             "--chunks takes names such as /0/3, #INDEX, and patterns such as "
+                             "/0/3**, separated by commas, "
                              "not '%.*s'",
                              n < 200 ? (int)n : 200, at);
         at += n;
@@ -111,8 +113,8 @@ kiln_status kiln_chunks_check(const char *text, bool of_chunks, kiln_error *err)
     }
 }
 
-static kiln_status choose_item(const kiln_layer *const layers[], uint32_t n_layers, const char *item, uint8_t *chosen,
-                               kiln_error *err)
+static kiln_status choose_item(const kiln_layer *const layers[], uint32_t n_layers,
+                               const char *item, uint8_t *chosen, kiln_error *err)
 {
     const kiln_layer *first = layers[0];
     uint64_t index = 0, n = 0;
@@ -120,26 +122,31 @@ static kiln_status choose_item(const kiln_layer *const layers[], uint32_t n_laye
     for (uint32_t l = 0; l < n_layers; chosen += layers[l++]->n_chunks)
         for (uint32_t c = 0; c < layers[l]->n_chunks; c++) {
             const char *name = layers[l]->chunks[c].name;
-            const bool meant = by_place ? c == index : strcmp(name, item) == 0 || kiln_pattern_matches(item, name);
+            const bool meant =
+                by_place ? c == index : strcmp(name, item) == 0 || kiln_pattern_matches(item, name);
             if (!meant) continue;
             chosen[c] = 1;
             n++;
         }
     if (n) return KILN_OK;
-    return kiln_fail(err, KILN_E_USAGE, "--chunks: the layer '%s' has no chunk '%s'; it has %u, from '%s' to '%s'", first->kind,
-                     item, first->n_chunks, first->n_chunks ? first->chunks[0].name : "",
+    return kiln_fail(err, KILN_E_USAGE,
+                     "--chunks: the layer '%s' has no chunk '%s'; it has %u, from '%s' to '%s'",
+                     first->kind, item, first->n_chunks,
+                     first->n_chunks ? first->chunks[0].name : "",
                      first->n_chunks ? first->chunks[first->n_chunks - 1].name : "");
 }
 
-kiln_status kiln_chunks_choose(const kiln_layer *const layers[], uint32_t n_layers, const char *text, uint8_t *chosen,
-                               kiln_error *err)
+kiln_status kiln_chunks_choose(const kiln_layer *const layers[], uint32_t n_layers,
+                               const char *text, uint8_t *chosen, kiln_error *err)
 {
     char item[ITEM_MAX];
     if (!text)
-        for (uint32_t l = 0; l < n_layers; chosen += layers[l++]->n_chunks) memset(chosen, 1, layers[l]->n_chunks);
+        for (uint32_t l = 0; l < n_layers; chosen += layers[l++]->n_chunks)
+            memset(chosen, 1, layers[l]->n_chunks);
     for (const char *at = text; at; at = *at ? at + 1 : NULL) {
         const size_t n = strcspn(at, ",");
-        (void)snprintf(item, sizeof item, "%.*s", n < sizeof item ? (int)n : 0, at); /* too long for any name: no chunk has it */
+        /* too long for any name: no chunk has it */
+        (void)snprintf(item, sizeof item, "%.*s", n < sizeof item ? (int)n : 0, at);
         KILN_TRY(choose_item(layers, n_layers, item, chosen, err));
         at += n;
     }

@@ -1,5 +1,6 @@
-/* filters -- see the header. A test walks one component of all rows at a time. What is compared with a row is brought into the
- * plane's own terms once (logit, logarithm, coefficient), as splat-transform does it, so that no row is converted. */
+/* filters -- see the header. A test walks one component of all rows at a time. What is compared
+ * with a row is brought into the plane's own terms once (logit, logarithm, coefficient), as
+ * splat-transform does it, so that no row is converted. */
 #include "stages/select/filters.h"
 
 #include "base/harmonics.h"
@@ -11,7 +12,7 @@
 #include <stdio.h>
 #include <string.h>
 
-/* ---- the texts --------------------------------------------------------------------------------------------------------------- */
+/* ---- the texts ------------------------------------------------------------------------------- */
 
 static const char *const cmp_names[] = {"lt", "lte", "gt", "gte", "eq", "neq"};
 enum { ITEM_MAX = 512, FIELDS_MAX = 6, CMPS = sizeof cmp_names / sizeof *cmp_names };
@@ -51,7 +52,8 @@ static void split_fields(const char *item, fields *f)
 
 static bool parse_real(const char *text, size_t length, double *out)
 {
-    return length > 0 && length <= KILN_TOKEN_MAX && kiln_parse_f64(text, length, out) == KILN_NUMBER_OK && isfinite(*out);
+    return length > 0 && length <= KILN_TOKEN_MAX &&
+           kiln_parse_f64(text, length, out) == KILN_NUMBER_OK && isfinite(*out);
 }
 
 /* A number, or a quotient: opacities are thought of as 1/255. */
@@ -79,9 +81,10 @@ static kiln_status parse_box(const char *item, kiln_filter *out, kiln_error *err
     }
     for (unsigned a = 0; a < 3 && good; a++) good = out->numbers[a] <= out->numbers[3 + a];
     if (good) return KILN_OK;
-    return kiln_fail(
-        err, KILN_E_USAGE,
-        "--filter-box takes x,y,z,X,Y,Z: the lower corner, then the upper one, where '-' leaves a side open, not '%.200s'", item);
+    return kiln_fail(err, KILN_E_USAGE,
+                     "--filter-box takes x,y,z,X,Y,Z: the lower corner, then the upper one, where "
+                     "'-' leaves a side open, not '%.200s'",
+                     item);
 }
 
 static kiln_status parse_sphere(const char *item, kiln_filter *out, kiln_error *err)
@@ -92,11 +95,16 @@ static kiln_status parse_sphere(const char *item, kiln_filter *out, kiln_error *
     good = f.n == 4;
     for (unsigned i = 0; i < 4 && good; i++) good = parse_number(f.field[i], &out->numbers[i]);
     if (good && out->numbers[3] > 0) return KILN_OK;
-    return kiln_fail(err, KILN_E_USAGE, "--filter-sphere takes x,y,z,radius with a radius above 0, not '%.200s'", item);
+    return kiln_fail(err, KILN_E_USAGE,
+                     "--filter-sphere takes x,y,z,radius with a radius above 0, not '%.200s'",
+                     item);
 }
 
 /* What is compared in another unit than the plane has. */
-static bool name_starts(const char *name, const char *with) { return strncmp(name, with, strlen(with)) == 0; }
+static bool name_starts(const char *name, const char *with)
+{
+    return strncmp(name, with, strlen(with)) == 0;
+}
 static bool is_raw(const char *name)
 {
     const size_t n = strlen(name);
@@ -107,12 +115,14 @@ static kiln_status check_value(const char *item, const kiln_filter *f, kiln_erro
 {
     const double v = f->numbers[0];
     if (strcmp(f->name, "opacity") == 0 && !(v >= 0 && v <= 1))
-        return kiln_fail(
-            err, KILN_E_USAGE,
-            "--filter-value '%.200s': an opacity must be between 0 and 1; use opacity_raw for the number that a PLY holds", item);
+        return kiln_fail(err, KILN_E_USAGE,
+                         "--filter-value '%.200s': an opacity must be between 0 and 1; use "
+                         "opacity_raw for the number that a PLY holds",
+                         item);
     if (name_starts(f->name, "scale_") && !is_raw(f->name) && !(v >= 0))
         return kiln_fail(err, KILN_E_USAGE,
-                         "--filter-value '%.200s': a length must not be negative; use %.16s_raw for the number that a PLY holds",
+                         "--filter-value '%.200s': a length must not be negative; use %.16s_raw "
+                         "for the number that a PLY holds",
                          item, f->name);
     return KILN_OK;
 }
@@ -123,13 +133,14 @@ static kiln_status parse_value(const char *item, kiln_filter *out, kiln_error *e
     unsigned cmp = 0;
     split_fields(item, &f);
     while (f.n == 3 && cmp < CMPS && strcmp(cmp_names[cmp], f.field[1]) != 0) cmp++;
-    if (f.n != 3 || cmp == CMPS || !f.field[0][0] || strlen(f.field[0]) > KILN_FILTER_NAME_MAX - sizeof "extra/" ||
+    if (f.n != 3 || cmp == CMPS || !f.field[0][0] ||
+        strlen(f.field[0]) > KILN_FILTER_NAME_MAX - sizeof "extra/" ||
         !parse_number(f.field[2], &out->numbers[0]))
-        return kiln_fail(
-            err, KILN_E_USAGE,
-            "--filter-value takes NAME,CMP,VALUE such as opacity,gte,0.1, where CMP is lt, lte, gt, gte, eq or neq, not "
-            "'%.200s'",
-            item);
+        return kiln_fail(err, KILN_E_USAGE,
+                         "--filter-value takes NAME,CMP,VALUE such as opacity,gte,0.1, where CMP "
+                         "is lt, lte, gt, gte, eq or neq, not "
+                         "'%.200s'",
+                         item);
     (void)snprintf(out->name, sizeof out->name, "%s", f.field[0]);
     out->cmp = (kiln_filter_cmp)cmp;
     return check_value(item, out, err);
@@ -141,7 +152,8 @@ typedef kiln_status parse_fn(const char *item, kiln_filter *out, kiln_error *err
 static kiln_status parse_item(const char *item, parse_fn *parse, kiln_filter *out, kiln_error *err)
 {
     if (strlen(item) < ITEM_MAX - 1) return parse(item, out, err);
-    return kiln_fail(err, KILN_E_USAGE, "the filter '%.100s...' is longer than %d characters", item, ITEM_MAX - 2);
+    return kiln_fail(err, KILN_E_USAGE, "the filter '%.100s...' is longer than %d characters", item,
+                     ITEM_MAX - 2);
 }
 
 kiln_status kiln_filter_box_check(const char *item, kiln_error *err)
@@ -162,11 +174,14 @@ kiln_status kiln_filter_value_check(const char *item, kiln_error *err)
     return parse_item(item, parse_value, &f, err);
 }
 
-static kiln_status parse_list(const char *list, kiln_filter_kind kind, parse_fn *parse, kiln_filters *out, kiln_error *err)
+static kiln_status parse_list(const char *list, kiln_filter_kind kind, parse_fn *parse,
+                              kiln_filters *out, kiln_error *err)
 {
     char item[ITEM_MAX];
     while (kiln_opt_list_next(&list, item, sizeof item)) {
-        if (out->n == KILN_FILTERS_MAX) return kiln_fail(err, KILN_E_USAGE, "at most %d filters are possible", KILN_FILTERS_MAX);
+        if (out->n == KILN_FILTERS_MAX)
+            return kiln_fail(err, KILN_E_USAGE, "at most %d filters are possible",
+                             KILN_FILTERS_MAX);
         kiln_filter *f = &out->filters[out->n++];
         f->kind = kind;
         KILN_TRY(parse_item(item, parse, f, err));
@@ -174,7 +189,8 @@ static kiln_status parse_list(const char *list, kiln_filter_kind kind, parse_fn 
     return KILN_OK;
 }
 
-kiln_status kiln_filters_parse(const char *boxes, const char *spheres, const char *values, kiln_filters *out, kiln_error *err)
+kiln_status kiln_filters_parse(const char *boxes, const char *spheres, const char *values,
+                               kiln_filters *out, kiln_error *err)
 {
     memset(out, 0, sizeof *out);
     KILN_TRY(parse_list(boxes, KILN_FILTER_BOX, parse_box, out, err));
@@ -182,7 +198,7 @@ kiln_status kiln_filters_parse(const char *boxes, const char *spheres, const cha
     return parse_list(values, KILN_FILTER_VALUE, parse_value, out, err);
 }
 
-/* ---- the planes -------------------------------------------------------------------------------------------------------------- */
+/* ---- the planes ------------------------------------------------------------------------------ */
 
 typedef enum { AS_IT_IS, OPACITY, LENGTH, COLOUR } unit;
 
@@ -227,20 +243,23 @@ static bool find_rest(const char *name, uint32_t sh_degree, uint32_t *component)
 {
     const char *digits = name + strlen("f_rest_");
     uint64_t k;
-    if (!name_starts(name, "f_rest_") || kiln_parse_u64(digits, strlen(digits), &k) != KILN_NUMBER_OK ||
+    if (!name_starts(name, "f_rest_") ||
+        kiln_parse_u64(digits, strlen(digits), &k) != KILN_NUMBER_OK ||
         k >= kiln_sh_components(sh_degree))
         return false;
     *component = kiln_sh_component_of_rest(sh_degree, (uint32_t)k);
     return true;
 }
 
-static const kiln_plane *find_column(const kiln_chunk *c, const char *name, uint32_t sh_degree, uint32_t *component, unit *in)
+static const kiln_plane *find_column(const kiln_chunk *c, const char *name, uint32_t sh_degree,
+                                     uint32_t *component, unit *in)
 {
     char plane[KILN_FILTER_NAME_MAX];
     *in = AS_IT_IS;
     *component = 0;
     for (unsigned i = 0; i < COLUMNS; i++) {
-        const kiln_plane *p = strcmp(columns[i].name, name) == 0 ? kiln_chunk_plane(c, columns[i].plane) : NULL;
+        const kiln_plane *p =
+            strcmp(columns[i].name, name) == 0 ? kiln_chunk_plane(c, columns[i].plane) : NULL;
         if (!p || columns[i].component >= p->components) continue;
         *component = columns[i].component;
         *in = columns[i].unit;
@@ -273,17 +292,26 @@ static void list_columns(const kiln_chunk *c, uint32_t sh_degree, char *out, siz
     *out = '\0';
     for (unsigned i = 0; i < COLUMNS && used < size; i++) {
         const bool again =
-            strcmp(columns[i].plane, "sh0") == 0 && !name_starts(columns[i].name, "f_dc"); /* red: f_dc_0 is listed */
-        if (is_raw(columns[i].name) || again || !find_column(c, columns[i].name, sh_degree, &component, &in)) continue;
-        used += (size_t)snprintf(out + used, size - used, "%s%s", used ? ", " : "", columns[i].name);
+            /* red: f_dc_0 is listed */
+            strcmp(columns[i].plane, "sh0") == 0 && !name_starts(columns[i].name, "f_dc");
+        if (is_raw(columns[i].name) || again ||
+            !find_column(c, columns[i].name, sh_degree, &component, &in))
+            continue;
+        used +=
+            (size_t)snprintf(out + used, size - used, "%s%s", used ? ", " : "", columns[i].name);
     }
     if (used < size && find_column(c, "f_rest_0", sh_degree, &component, &in))
-        used += (size_t)snprintf(out + used, size - used, ", f_rest_0 to f_rest_%u", kiln_sh_components(sh_degree) - 1);
+        used += (size_t)snprintf(out + used, size - used, ", f_rest_0 to f_rest_%u",
+                                 kiln_sh_components(sh_degree) - 1);
     for (uint32_t k = 0; k < c->n_planes && used < size; k++)
         if (name_starts(c->planes[k].name, "extra/") &&
-            find_column(c, c->planes[k].name + strlen("extra/"), sh_degree, &component, &in) == &c->planes[k]) /* no raw x, y, z */
-            used += (size_t)snprintf(out + used, size - used, ", %s", c->planes[k].name + strlen("extra/"));
-    if (used >= size) memcpy(out + size - sizeof " ...", " ...", sizeof " ..."); /* there are more than an error message takes */
+            /* no raw x, y, z */
+            find_column(c, c->planes[k].name + strlen("extra/"), sh_degree, &component, &in) ==
+                &c->planes[k])
+            used += (size_t)snprintf(out + used, size - used, ", %s",
+                                     c->planes[k].name + strlen("extra/"));
+    /* there are more than an error message takes */
+    if (used >= size) memcpy(out + size - sizeof " ...", " ...", sizeof " ...");
 }
 
 static uint32_t place_of_plane(kiln_filters *f, const kiln_plane *p)
@@ -297,7 +325,8 @@ static uint32_t place_of_plane(kiln_filters *f, const kiln_plane *p)
     return k;
 }
 
-kiln_status kiln_filters_bind(kiln_filters *f, const kiln_chunk *sample, uint32_t sh_degree, kiln_error *err)
+kiln_status kiln_filters_bind(kiln_filters *f, const kiln_chunk *sample, uint32_t sh_degree,
+                              kiln_error *err)
 {
     f->n_planes = 0;
     for (uint32_t i = 0; i < f->n; i++) {
@@ -308,7 +337,9 @@ kiln_status kiln_filters_bind(kiln_filters *f, const kiln_chunk *sample, uint32_
         const kiln_plane *p = find_column(sample, name, sh_degree, &x->component, &in);
         if (!p) {
             list_columns(sample, sh_degree, list, sizeof list);
-            return kiln_fail(err, KILN_E_USAGE, "--filter-value: the column '%s' does not exist; there are %s", name, list);
+            return kiln_fail(err, KILN_E_USAGE,
+                             "--filter-value: the column '%s' does not exist; there are %s", name,
+                             list);
         }
         x->plane = place_of_plane(f, p);
         if (x->kind == KILN_FILTER_VALUE) x->numbers[0] = in_plane_units(x->numbers[0], in);
@@ -316,11 +347,15 @@ kiln_status kiln_filters_bind(kiln_filters *f, const kiln_chunk *sample, uint32_
     return KILN_OK;
 }
 
-/* ---- chunks ------------------------------------------------------------------------------------------------------------------
- * Every step from a row's coordinate to what is compared keeps the order of numbers when it rounds, so what it makes of the box's
- * sides bounds what it makes of the rows. */
+/* ---- chunks
+ * ------------------------------------------------------------------------------------------------------------------
+ * Every step from a row's coordinate to what is compared keeps the order of numbers when it rounds,
+ * so what it makes of the box's sides bounds what it makes of the rows. */
 
-static kiln_chunk_part part_of(bool none, bool all) { return none ? KILN_CHUNK_NONE : all ? KILN_CHUNK_ALL : KILN_CHUNK_SOME; }
+static kiln_chunk_part part_of(bool none, bool all)
+{
+    return none ? KILN_CHUNK_NONE : all ? KILN_CHUNK_ALL : KILN_CHUNK_SOME;
+}
 
 static kiln_chunk_part box_part(const kiln_filter *f, const double lo[3], const double hi[3])
 {
@@ -367,17 +402,21 @@ static kiln_chunk_part value_part(kiln_filter_cmp cmp, double v, double lo, doub
     return KILN_CHUNK_SOME;
 }
 
-static kiln_chunk_part column_part(const kiln_filters *f, const kiln_filter *x, const kiln_chunk *c, const double lo[3],
-                                   const double hi[3])
+static kiln_chunk_part column_part(const kiln_filters *f, const kiln_filter *x, const kiln_chunk *c,
+                                   const double lo[3], const double hi[3])
 {
     const char *plane = f->planes[x->plane].name;
-    if (strcmp(plane, "means") == 0) return value_part(x->cmp, x->numbers[0], lo[x->component], hi[x->component]);
-    if (strcmp(plane, "opacity_logits") == 0) return value_part(x->cmp, x->numbers[0], -HUGE_VAL, (double)c->max_opacity_logit);
-    if (strcmp(plane, "log_scales") == 0) return value_part(x->cmp, x->numbers[0], -HUGE_VAL, (double)c->max_log_scale);
+    if (strcmp(plane, "means") == 0)
+        return value_part(x->cmp, x->numbers[0], lo[x->component], hi[x->component]);
+    if (strcmp(plane, "opacity_logits") == 0)
+        return value_part(x->cmp, x->numbers[0], -HUGE_VAL, (double)c->max_opacity_logit);
+    if (strcmp(plane, "log_scales") == 0)
+        return value_part(x->cmp, x->numbers[0], -HUGE_VAL, (double)c->max_log_scale);
     return KILN_CHUNK_SOME;
 }
 
-kiln_chunk_part kiln_filters_chunk(const kiln_filters *f, const kiln_chunk *chunk, const double origin[3])
+kiln_chunk_part kiln_filters_chunk(const kiln_filters *f, const kiln_chunk *chunk,
+                                   const double origin[3])
 {
     kiln_chunk_part all = KILN_CHUNK_ALL;
     double lo[3], hi[3];
@@ -388,18 +427,20 @@ kiln_chunk_part kiln_filters_chunk(const kiln_filters *f, const kiln_chunk *chun
     }
     for (uint32_t i = 0; i < f->n; i++) {
         const kiln_filter *x = &f->filters[i];
-        const kiln_chunk_part part = x->kind == KILN_FILTER_BOX      ? box_part(x, lo, hi)
-                                     : x->kind == KILN_FILTER_SPHERE ? sphere_part(x, lo, hi)
-                                                                     : column_part(f, x, chunk, lo, hi);
+        const kiln_chunk_part part = x->kind == KILN_FILTER_BOX ? box_part(x, lo, hi)
+                                     : x->kind == KILN_FILTER_SPHERE
+                                         ? sphere_part(x, lo, hi)
+                                         : column_part(f, x, chunk, lo, hi);
         if (part == KILN_CHUNK_NONE) return KILN_CHUNK_NONE;
         if (part == KILN_CHUNK_SOME) all = KILN_CHUNK_SOME;
     }
     return all;
 }
 
-/* ---- rows -------------------------------------------------------------------------------------------------------------------- */
+/* ---- rows ------------------------------------------------------------------------------------ */
 
-static void keep_box(const kiln_filter *f, uint64_t n, const double origin[3], const float *means, uint8_t *keep)
+static void keep_box(const kiln_filter *f, uint64_t n, const double origin[3], const float *means,
+                     uint8_t *keep)
 {
     for (int a = 0; a < 3; a++) {
         const double lo = f->numbers[a], hi = f->numbers[3 + a], o = origin[a];
@@ -410,12 +451,14 @@ static void keep_box(const kiln_filter *f, uint64_t n, const double origin[3], c
     }
 }
 
-static void keep_sphere(const kiln_filter *f, uint64_t n, const double origin[3], const float *means, uint8_t *keep)
+static void keep_sphere(const kiln_filter *f, uint64_t n, const double origin[3],
+                        const float *means, uint8_t *keep)
 {
     const double r2 = f->numbers[3] * f->numbers[3];
     for (uint64_t i = 0; i < n; i++) {
         double d[3];
-        for (int a = 0; a < 3; a++) d[a] = (double)means[(uint64_t)a * n + i] + origin[a] - f->numbers[a];
+        for (int a = 0; a < 3; a++)
+            d[a] = (double)means[(uint64_t)a * n + i] + origin[a] - f->numbers[a];
         keep[i] &= (uint8_t)(square_sum(d) < r2);
     }
 }
@@ -449,7 +492,8 @@ static void keep_sphere(const kiln_filter *f, uint64_t n, const double origin[3]
     }
 
 /* add: the origin of coordinates, 0 of others. */
-static void keep_value(const kiln_filter *f, kiln_type type, uint64_t n, double add, const void *plane, uint8_t *keep)
+static void keep_value(const kiln_filter *f, kiln_type type, uint64_t n, double add,
+                       const void *plane, uint8_t *keep)
 {
     const double value = f->numbers[0];
     const uint64_t at = f->component * n;
@@ -465,7 +509,8 @@ static void keep_value(const kiln_filter *f, kiln_type type, uint64_t n, double 
     }
 }
 
-uint64_t kiln_filters_keep(const kiln_filters *f, uint64_t n, const double origin[3], const void *const planes[], uint8_t *keep)
+uint64_t kiln_filters_keep(const kiln_filters *f, uint64_t n, const double origin[3],
+                           const void *const planes[], uint8_t *keep)
 {
     uint64_t kept = 0;
     memset(keep, 1, n);
@@ -477,14 +522,17 @@ uint64_t kiln_filters_keep(const kiln_filters *f, uint64_t n, const double origi
         else if (x->kind == KILN_FILTER_SPHERE)
             keep_sphere(x, n, origin, planes[x->plane], keep);
         else
-            keep_value(x, f->planes[x->plane].type, n, place ? origin[x->component] : 0, planes[x->plane], keep);
+            keep_value(x, f->planes[x->plane].type, n, place ? origin[x->component] : 0,
+                       planes[x->plane], keep);
     }
     for (uint64_t i = 0; i < n; i++) kept += keep[i];
     return kept;
 }
 
-/* By bytes, as an array of another type must not be read as integers; `size` is a constant where it is called. */
-static inline void compact_plane_bytes(unsigned char *plane, size_t size, uint32_t components, uint64_t n, const uint8_t *keep)
+/* By bytes, as an array of another type must not be read as integers; `size` is a constant where it
+ * is called. */
+static inline void compact_plane_bytes(unsigned char *plane, size_t size, uint32_t components,
+                                       uint64_t n, const uint8_t *keep)
 {
     const unsigned char *from = plane;
     unsigned char *to = plane;
@@ -497,7 +545,8 @@ static inline void compact_plane_bytes(unsigned char *plane, size_t size, uint32
     }
 }
 
-void kiln_filters_compact(void *plane, kiln_type type, uint32_t components, uint64_t n, const uint8_t *keep, uint64_t kept)
+void kiln_filters_compact(void *plane, kiln_type type, uint32_t components, uint64_t n,
+                          const uint8_t *keep, uint64_t kept)
 {
     if (kept == n) return;
     switch (kiln_type_size(type)) {

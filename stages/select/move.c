@@ -30,8 +30,8 @@ void kiln_move_text(const kiln_move *m, char *out, size_t capacity)
     for (size_t k = 0; k < 2 && used < capacity; k++) {
         const double *v = turns[k].v;
         if (v[0] == 0 && v[1] == 0 && v[2] == 0) continue;
-        used += (size_t)snprintf(out + used, capacity - used, "%s%s %.10g,%.10g,%.10g", used ? ", " : "", turns[k].word, v[0], v[1],
-                                 v[2]);
+        used += (size_t)snprintf(out + used, capacity - used, "%s%s %.10g,%.10g,%.10g",
+                                 used ? ", " : "", turns[k].word, v[0], v[1], v[2]);
     }
 }
 
@@ -45,7 +45,8 @@ static bool triple(const json_t *o, const char *name, double v[3])
 bool kiln_move_of_json(const json_t *o, kiln_move *out)
 {
     out->scale = json_number_value(json_object_get(o, "scale"));
-    return triple(o, "translate", out->translate) && triple(o, "rotate", out->rotate) && out->scale > 0;
+    return triple(o, "translate", out->translate) && triple(o, "rotate", out->rotate) &&
+           out->scale > 0;
 }
 
 kiln_status kiln_transforms_moves(const char *text, kiln_similarity *out, kiln_error *err)

@@ -27,7 +27,8 @@ void kiln_turn_axis(const kiln_similarity *s, char *axis, size_t capacity)
     double up[3], turned[3];
     if (!axis[0]) return;
     kiln_up_vector(axis, up);
-    for (int i = 0; i < 3; i++) turned[i] = s->r[3 * i] * up[0] + s->r[3 * i + 1] * up[1] + s->r[3 * i + 2] * up[2] + 0.0;
+    for (int i = 0; i < 3; i++)
+        turned[i] = s->r[3 * i] * up[0] + s->r[3 * i + 1] * up[1] + s->r[3 * i + 2] * up[2] + 0.0;
     for (int i = 0; i < 3; i++)
         if (turned[i] == 1 || turned[i] == -1) {
             snprintf(axis, capacity, "%s%c", turned[i] < 0 ? "-" : "", "xyz"[i]);

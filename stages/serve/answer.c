@@ -19,7 +19,8 @@ static void fit(kiln_buffer *b)
     b->capacity = b->size;
 }
 
-static kiln_status make_answer(kiln_answer_pool *pool, kiln_reply *reply, kiln_answer **out, kiln_error *err)
+static kiln_status make_answer(kiln_answer_pool *pool, kiln_reply *reply, kiln_answer **out,
+                               kiln_error *err)
 {
     kiln_answer *a = NULL;
     const kiln_status st = KILN_ALLOC(&a, 1, "an answer", err);
@@ -37,17 +38,21 @@ static kiln_status make_answer(kiln_answer_pool *pool, kiln_reply *reply, kiln_a
     return KILN_OK;
 }
 
-kiln_status kiln_answer_make(kiln_answer_pool *pool, kiln_reply *reply, kiln_answer **out, kiln_error *err)
+kiln_status kiln_answer_make(kiln_answer_pool *pool, kiln_reply *reply, kiln_answer **out,
+                             kiln_error *err)
 {
     *out = NULL;
-    if (kiln_answer_pool_takes(pool, reply->body.capacity)) return make_answer(pool, reply, out, err);
+    if (kiln_answer_pool_takes(pool, reply->body.capacity))
+        return make_answer(pool, reply, out, err);
     kiln_buffer_release(&reply->body);
     return kiln_fail(err, KILN_E_BUSY, "too many answers wait for slow clients");
 }
 
-kiln_status kiln_answer_text(kiln_answer_pool *pool, unsigned status, const char *text, kiln_answer **out, kiln_error *err)
+kiln_status kiln_answer_text(kiln_answer_pool *pool, unsigned status, const char *text,
+                             kiln_answer **out, kiln_error *err)
 {
-    kiln_reply reply = {.status = status, .type = "text/plain; charset=utf-8", .again = status == 503};
+    kiln_reply reply = {
+        .status = status, .type = "text/plain; charset=utf-8", .again = status == 503};
     *out = NULL;
     KILN_TRY(kiln_buffer_put(&reply.body, text, strlen(text), err));
     const kiln_status st = kiln_buffer_put(&reply.body, "\n", 1, err);

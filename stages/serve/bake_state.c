@@ -10,7 +10,7 @@
 #include <string.h>
 #include <sys/stat.h>
 
-/* ---- what is kept --------------------------------------------------------------------------------------------------------- */
+/* ---- what is kept ---------------------------------------------------------------------------- */
 static void forget_tree(kiln_bake_state *s)
 {
     kiln_level_tree_release(&s->tree);
@@ -41,7 +41,8 @@ static void forget_all(kiln_bake_state *s)
     s->drawn = s->levels = NULL;
 }
 
-kiln_status kiln_bake_state_init(kiln_bake_state *s, const char *path, bool allow_network, kiln_error *err)
+kiln_status kiln_bake_state_init(kiln_bake_state *s, const char *path, bool allow_network,
+                                 kiln_error *err)
 {
     *s = (kiln_bake_state){.allow_network = allow_network};
     return kiln_path_join(s->path, sizeof s->path, "", path, err);
@@ -54,12 +55,13 @@ void kiln_bake_state_release(kiln_bake_state *s)
     s->m = NULL;
 }
 
-/* ---- a request ------------------------------------------------------------------------------------------------------------ */
+/* ---- a request ------------------------------------------------------------------------------- */
 static kiln_status refuse_former_log(const kiln_bake_state *s, kiln_error *err)
 {
     if (!kiln_log_is_former(s->path, &s->log)) return KILN_OK;
     return kiln_fail(err, KILN_E_INPUT,
-                     "another file has replaced '%s', but '%s-wal' holds changes of the old one, which SQLite would write into it; "
+                     "another file has replaced '%s', but '%s-wal' holds changes of the old one, "
+                     "which SQLite would write into it; "
                      "end any stage that still runs, then remove '%s-wal' and '%s-shm'",
                      s->path, s->path, s->path, s->path);
 }
@@ -67,7 +69,8 @@ static kiln_status refuse_former_log(const kiln_bake_state *s, kiln_error *err)
 static kiln_status follow_file(kiln_bake_state *s, kiln_error *err)
 {
     struct stat now;
-    if (stat(s->path, &now) != 0) return kiln_fail(err, KILN_E_IO, "cannot access '%s': %s", s->path, strerror(errno));
+    if (stat(s->path, &now) != 0)
+        return kiln_fail(err, KILN_E_IO, "cannot access '%s': %s", s->path, strerror(errno));
     if (s->m && now.st_dev == s->device && now.st_ino == s->inode) {
         kiln_log_look(s->path, &s->log);
         return KILN_OK;
@@ -92,7 +95,9 @@ kiln_status kiln_bake_state_enter(kiln_bake_state *s, kiln_error *err)
     KILN_TRY(follow_file(s, err));
     const bool written = kiln_manifest_is_written(s->path, stage);
     KILN_TRY(kiln_manifest_begin_read(s->m, &data_version, err));
-    if (data_version != s->data_version || written != s->written || strcmp(stage, s->written_by) != 0) s->version++;
+    if (data_version != s->data_version || written != s->written ||
+        strcmp(stage, s->written_by) != 0)
+        s->version++;
     if (data_version != s->data_version) forget_rows(s);
     s->data_version = data_version;
     s->written = written;
@@ -100,23 +105,28 @@ kiln_status kiln_bake_state_enter(kiln_bake_state *s, kiln_error *err)
     return KILN_OK;
 }
 
-/* A file that is copied over another one keeps its number: no connection notices, and each goes on with what SQLite keeps in
- * NAME-shm of the former content. */
+/* A file that is copied over another one keeps its number: no connection notices, and each goes on
+ * with what SQLite keeps in NAME-shm of the former content. */
 void kiln_bake_state_explain(const kiln_bake_state *s, kiln_error *err)
 {
     struct stat now;
-    if ((err->status != KILN_E_INPUT && err->status != KILN_E_IO) || !s->m || stat(s->path, &now) != 0) return;
-    if (now.st_ino != s->inode || (now.st_mtim.tv_sec == s->opened.tv_sec && now.st_mtim.tv_nsec == s->opened.tv_nsec)) return;
+    if ((err->status != KILN_E_INPUT && err->status != KILN_E_IO) || !s->m ||
+        stat(s->path, &now) != 0)
+        return;
+    if (now.st_ino != s->inode ||
+        (now.st_mtim.tv_sec == s->opened.tv_sec && now.st_mtim.tv_nsec == s->opened.tv_nsec))
+        return;
     const size_t n = strlen(err->msg);
     (void)snprintf(err->msg + n, sizeof err->msg - n,
-                   "; if another file was copied over it, end all programs that use it, remove '%s-wal' and '%s-shm' if "
+                   "; if another file was copied over it, end all programs that use it, remove "
+                   "'%s-wal' and '%s-shm' if "
                    "they exist, and start kiln-serve again",
                    s->path, s->path);
 }
 
 void kiln_bake_state_leave(kiln_bake_state *s) { kiln_manifest_rollback(s->m); }
 
-/* ---- rows ------------------------------------------------------------------------------------------------------------------- */
+/* ---- rows ------------------------------------------------------------------------------------ */
 kiln_status kiln_bake_state_scene(kiln_bake_state *s, const kiln_scene **out, kiln_error *err)
 {
     kiln_status st = KILN_OK;
@@ -140,8 +150,9 @@ kiln_status kiln_bake_state_views(kiln_bake_state *s, const kiln_bake_views **ou
     if (!s->views) {
         KILN_TRY(kiln_scene_size_get(s->m, &size, err));
         if (size.cameras > KILN_SERVE_CAMERAS_MAX)
-            return kiln_fail(err, KILN_E_CAP, "the bake has %.0f cameras, more than the %d that are served", size.cameras,
-                             KILN_SERVE_CAMERAS_MAX);
+            return kiln_fail(err, KILN_E_CAP,
+                             "the bake has %.0f cameras, more than the %d that are served",
+                             size.cameras, KILN_SERVE_CAMERAS_MAX);
         KILN_TRY(KILN_ALLOC(&s->views, 1, "cameras", err));
         st = kiln_bake_views_get(s->m, s->views, err);
     }
@@ -154,7 +165,8 @@ kiln_status kiln_bake_state_views(kiln_bake_state *s, const kiln_bake_views **ou
     return st;
 }
 
-kiln_status kiln_bake_state_sources(kiln_bake_state *s, const kiln_source_file **out, uint32_t *n, kiln_error *err)
+kiln_status kiln_bake_state_sources(kiln_bake_state *s, const kiln_source_file **out, uint32_t *n,
+                                    kiln_error *err)
 {
     if (!s->sources) KILN_TRY(kiln_sources_get(s->m, &s->sources, &s->n_sources, err));
     *out = s->sources;
@@ -162,9 +174,10 @@ kiln_status kiln_bake_state_sources(kiln_bake_state *s, const kiln_source_file *
     return KILN_OK;
 }
 
-/* ---- layers ----------------------------------------------------------------------------------------------------------------- */
+/* ---- layers ---------------------------------------------------------------------------------- */
 /* The newest kind that is cut into chunks and is there; a zero digest: none is. */
-static kiln_status find_drawn(kiln_bake_state *s, kiln_layer_kind *kind, kiln_hash *digest, kiln_error *err)
+static kiln_status find_drawn(kiln_bake_state *s, kiln_layer_kind *kind, kiln_hash *digest,
+                              kiln_error *err)
 {
     *digest = (kiln_hash){0};
     for (int i = KILN_LAYER_KINDS - 1; i >= 0; i--) {
@@ -178,7 +191,8 @@ static kiln_status find_drawn(kiln_bake_state *s, kiln_layer_kind *kind, kiln_ha
 }
 
 /* Reads a layer unless *layer is it. */
-static kiln_status follow_layer(kiln_bake_state *s, kiln_layer_kind kind, kiln_hash digest, kiln_layer **layer, kiln_error *err)
+static kiln_status follow_layer(kiln_bake_state *s, kiln_layer_kind kind, kiln_hash digest,
+                                kiln_layer **layer, kiln_error *err)
 {
     if (*layer && kiln_hash_equal((*layer)->digest, digest)) return KILN_OK;
     forget_tree(s);
@@ -199,7 +213,8 @@ kiln_status kiln_bake_state_layers(kiln_bake_state *s, kiln_error *err)
     KILN_TRY(kiln_stage_output_get(s->m, levels->stage, levels->name, &digest, err));
     KILN_TRY(follow_layer(s, KILN_LAYER_levels, digest, &s->levels, err));
     if (s->levels && (!s->drawn || !kiln_hash_equal(s->levels->origin, s->drawn->digest)))
-        KILN_TRY(follow_layer(s, KILN_LAYER_levels, (kiln_hash){0}, &s->levels, err)); /* of other chunks */
+        /* of other chunks */
+        KILN_TRY(follow_layer(s, KILN_LAYER_levels, (kiln_hash){0}, &s->levels, err));
     s->layers_known = true;
     return KILN_OK;
 }
@@ -212,7 +227,8 @@ kiln_status kiln_bake_state_tree(kiln_bake_state *s, kiln_error *err)
         KILN_TRY(kiln_level_tree_make(s->drawn, s->levels, &s->tree, err));
     else
         KILN_TRY(kiln_level_tree_plan(s->drawn, &s->tree, err));
-    const kiln_status st = s->levels ? kiln_level_tree_read_sites(s->m, &s->tree, err) : KILN_OK; /* as in exported tiles */
+    /* as in exported tiles */
+    const kiln_status st = s->levels ? kiln_level_tree_read_sites(s->m, &s->tree, err) : KILN_OK;
     if (st != KILN_OK) forget_tree(s);
     s->tree_known = st == KILN_OK;
     return st;

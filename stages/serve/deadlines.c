@@ -7,13 +7,17 @@
 #include <string.h>
 #include <sys/socket.h>
 
-static uint64_t due_in(uint64_t ms) { return ms == KILN_NO_DEADLINE ? KILN_NO_DEADLINE : kiln_now_ns() + ms * 1000000; }
+static uint64_t due_in(uint64_t ms)
+{
+    return ms == KILN_NO_DEADLINE ? KILN_NO_DEADLINE : kiln_now_ns() + ms * 1000000;
+}
 
 kiln_status kiln_deadlines_init(kiln_deadlines *d, kiln_error *err)
 {
     *d = (kiln_deadlines){.n = 0};
     const int error = pthread_mutex_init(&d->lock, NULL);
-    return error ? kiln_fail(err, KILN_E_NOMEM, "cannot make a lock: %s", strerror(error)) : KILN_OK;
+    return error ? kiln_fail(err, KILN_E_NOMEM, "cannot make a lock: %s", strerror(error))
+                 : KILN_OK;
 }
 
 void kiln_deadlines_release(kiln_deadlines *d) { (void)pthread_mutex_destroy(&d->lock); }

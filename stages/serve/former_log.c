@@ -41,15 +41,18 @@ static bool is_before(const struct timespec *a, const struct timespec *b)
     return a->tv_sec < b->tv_sec || (a->tv_sec == b->tv_sec && a->tv_nsec < b->tv_nsec);
 }
 
-/* The same log with the same head was there before. Another head in the same log: either the former file's stage went on until it
- * was replaced, or a stage of the new file has begun. Times say which. A rename sets the time of the file's last change and not
- * that of its last write; a stage that moves its log into the file sets both. */
+/* The same log with the same head was there before. Another head in the same log: either the former
+ * file's stage went on until it was replaced, or a stage of the new file has begun. Times say
+ * which. A rename sets the time of the file's last change and not that of its last write; a stage
+ * that moves its log into the file sets both. */
 bool kiln_log_is_former(const char *manifest, const kiln_seen_log *seen)
 {
     kiln_seen_log now;
     struct stat log, file;
     look_at_log(manifest, &now, &log);
-    if (!now.filled || !seen->there || now.device != seen->device || now.inode != seen->inode) return false;
+    if (!now.filled || !seen->there || now.device != seen->device || now.inode != seen->inode)
+        return false;
     if (seen->filled && memcmp(now.head, seen->head, sizeof now.head) == 0) return true;
-    return stat(manifest, &file) == 0 && is_before(&log.st_mtim, &file.st_ctim) && is_before(&file.st_mtim, &file.st_ctim);
+    return stat(manifest, &file) == 0 && is_before(&log.st_mtim, &file.st_ctim) &&
+           is_before(&file.st_mtim, &file.st_ctim);
 }

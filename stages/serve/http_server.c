@@ -1,8 +1,8 @@
 /* http_server -- see the header.
  *
- * The library calls handle() when the head of a request is there, for each part of a body, when the request is whole, and, of one
- * that a lane answers, when the lane is done. While the lane works, the connection is suspended, and the exchange, which is the
- * request's own, is the lane's. */
+ * The library calls handle() when the head of a request is there, for each part of a body, when the
+ * request is whole, and, of one that a lane answers, when the lane is done. While the lane works,
+ * the connection is suspended, and the exchange, which is the request's own, is the lane's. */
 #include "stages/serve/http_server.h"
 
 #include "base/memory.h"
@@ -46,14 +46,16 @@ typedef struct {
     kiln_serve_job job;
 } exchange;
 
-/* ---- time ------------------------------------------------------------------------------------------------------------------- */
+/* ---- time ------------------------------------------------------------------------------------ */
 static void set_deadline(kiln_http_server *s, struct MHD_Connection *c, uint64_t ms)
 {
-    const union MHD_ConnectionInfo *info = MHD_get_connection_info(c, MHD_CONNECTION_INFO_SOCKET_CONTEXT);
+    const union MHD_ConnectionInfo *info =
+        MHD_get_connection_info(c, MHD_CONNECTION_INFO_SOCKET_CONTEXT);
     if (info && info->socket_context) kiln_deadlines_set(&s->deadlines, info->socket_context, ms);
 }
 
-static void on_connection(void *server, struct MHD_Connection *c, void **context, enum MHD_ConnectionNotificationCode code)
+static void on_connection(void *server, struct MHD_Connection *c, void **context,
+                          enum MHD_ConnectionNotificationCode code)
 {
     kiln_http_server *s = server;
     if (code == MHD_CONNECTION_NOTIFY_CLOSED) {
@@ -61,12 +63,15 @@ static void on_connection(void *server, struct MHD_Connection *c, void **context
         *context = NULL;
         return;
     }
-    const union MHD_ConnectionInfo *info = MHD_get_connection_info(c, MHD_CONNECTION_INFO_CONNECTION_FD);
+    const union MHD_ConnectionInfo *info =
+        MHD_get_connection_info(c, MHD_CONNECTION_INFO_CONNECTION_FD);
     *context = info ? kiln_deadlines_add(&s->deadlines, info->connect_fd, HEAD_MS) : NULL;
-    if (info && !*context) (void)shutdown(info->connect_fd, SHUT_RDWR); /* no memory: it could stay for ever */
+    /* no memory: it could stay for ever */
+    if (info && !*context) (void)shutdown(info->connect_fd, SHUT_RDWR);
 }
 
-static void on_completed(void *server, struct MHD_Connection *c, void **context, enum MHD_RequestTerminationCode code)
+static void on_completed(void *server, struct MHD_Connection *c, void **context,
+                         enum MHD_RequestTerminationCode code)
 {
     exchange *x = *context;
     (void)code;
@@ -76,7 +81,7 @@ static void on_completed(void *server, struct MHD_Connection *c, void **context,
     free(x);
 }
 
-/* ---- sending ---------------------------------------------------------------------------------------------------------------- */
+/* ---- sending --------------------------------------------------------------------------------- */
 static bool add_headers(struct MHD_Response *r, const kiln_reply *reply)
 {
     const struct {
@@ -94,7 +99,9 @@ static bool add_headers(struct MHD_Response *r, const kiln_reply *reply)
         {"Allow", reply->status == MHD_HTTP_METHOD_NOT_ALLOWED ? "GET, HEAD" : NULL},
     };
     for (size_t i = 0; i < sizeof headers / sizeof *headers; i++)
-        if (headers[i].value && MHD_add_response_header(r, headers[i].name, headers[i].value) == MHD_NO) return false;
+        if (headers[i].value &&
+            MHD_add_response_header(r, headers[i].name, headers[i].value) == MHD_NO)
+            return false;
     return true;
 }
 
@@ -102,19 +109,21 @@ static enum MHD_Result send_answer(kiln_http_server *s, struct MHD_Connection *c
 {
     if (!a) return MHD_NO; /* no memory: the connection is closed */
     const kiln_buffer *body = &a->reply.body;
-    struct MHD_Response *r =
-        MHD_create_response_from_buffer_with_free_callback_cls(body->size, body->data, kiln_answer_drop, kiln_answer_use(a));
+    struct MHD_Response *r = MHD_create_response_from_buffer_with_free_callback_cls(
+        body->size, body->data, kiln_answer_drop, kiln_answer_use(a));
     if (!r) {
         kiln_answer_drop(a);
         return MHD_NO;
     }
     set_deadline(s, c, ANSWER_MS + body->size / ANSWER_BYTES_PER_MS);
-    const enum MHD_Result sent = add_headers(r, &a->reply) ? MHD_queue_response(c, a->reply.status, r) : MHD_NO;
+    const enum MHD_Result sent =
+        add_headers(r, &a->reply) ? MHD_queue_response(c, a->reply.status, r) : MHD_NO;
     MHD_destroy_response(r);
     return sent;
 }
 
-static enum MHD_Result send_text(kiln_http_server *s, struct MHD_Connection *c, unsigned status, const char *text)
+static enum MHD_Result send_text(kiln_http_server *s, struct MHD_Connection *c, unsigned status,
+                                 const char *text)
 {
     kiln_answer *a = NULL;
     if (kiln_answer_text(&s->pool, status, text, &a, NULL) != KILN_OK) return MHD_NO;
@@ -123,14 +132,15 @@ static enum MHD_Result send_text(kiln_http_server *s, struct MHD_Connection *c, 
     return sent;
 }
 
-/* ---- checking --------------------------------------------------------------------------------------------------------------- */
+/* ---- checking -------------------------------------------------------------------------------- */
 typedef struct {
     const char *host; /* the last one */
     unsigned hosts;
     bool foreign_origin;
 } senders;
 
-static enum MHD_Result note_host(void *context, enum MHD_ValueKind kind, const char *name, const char *value)
+static enum MHD_Result note_host(void *context, enum MHD_ValueKind kind, const char *name,
+                                 const char *value)
 {
     senders *x = context;
     (void)kind;
@@ -140,36 +150,42 @@ static enum MHD_Result note_host(void *context, enum MHD_ValueKind kind, const c
     return MHD_YES;
 }
 
-static enum MHD_Result note_origin(void *context, enum MHD_ValueKind kind, const char *name, const char *value)
+static enum MHD_Result note_origin(void *context, enum MHD_ValueKind kind, const char *name,
+                                   const char *value)
 {
     senders *x = context;
     (void)kind;
-    if (strcasecmp(name, "Origin") == 0 && !kiln_origin_is_ours(value ? value : "", x->host)) x->foreign_origin = true;
+    if (strcasecmp(name, "Origin") == 0 && !kiln_origin_is_ours(value ? value : "", x->host))
+        x->foreign_origin = true;
     return MHD_YES;
 }
 
 /* The status with which a request is refused, and why; 0: it is not. */
-static unsigned refuse_request(const kiln_http_server *s, struct MHD_Connection *c, const char *path, const char *method,
-                               const char **why)
+static unsigned refuse_request(const kiln_http_server *s, struct MHD_Connection *c,
+                               const char *path, const char *method, const char **why)
 {
     senders x = {.hosts = 0};
-    (void)MHD_get_connection_values(c, MHD_HEADER_KIND, note_host, &x); /* how many there are says nothing here */
+    /* how many there are says nothing here */
+    (void)MHD_get_connection_values(c, MHD_HEADER_KIND, note_host, &x);
     if (x.hosts != 1 || !kiln_host_is_ours(&s->address, x.host)) {
-        *why = "this server does not answer to that name or port; a tunnel must use the same port at both ends";
+        *why = "this server does not answer to that name or port; a tunnel must use the same port "
+               "at both ends";
         return MHD_HTTP_FORBIDDEN;
     }
     (void)MHD_get_connection_values(c, MHD_HEADER_KIND, note_origin, &x);
     *why = "requests from pages of other sites are refused";
     if (x.foreign_origin) return MHD_HTTP_FORBIDDEN;
     *why = "this server only answers GET and HEAD";
-    if (strcmp(method, "GET") != 0 && strcmp(method, "HEAD") != 0) return MHD_HTTP_METHOD_NOT_ALLOWED;
+    if (strcmp(method, "GET") != 0 && strcmp(method, "HEAD") != 0)
+        return MHD_HTTP_METHOD_NOT_ALLOWED;
     *why = "nothing is at this address; use the complete address that kiln-serve has printed";
     const bool ours = kiln_target_is_plain(path) && path[0] == '/' &&
-                      kiln_token_equal(s->token, path + 1, strcspn(path + 1, "/")) && path[1 + KILN_TOKEN_LENGTH] == '/';
+                      kiln_token_equal(s->token, path + 1, strcspn(path + 1, "/")) &&
+                      path[1 + KILN_TOKEN_LENGTH] == '/';
     return ours ? 0 : MHD_HTTP_NOT_FOUND;
 }
 
-/* ---- a request ----------------------------------------------------------------------------------------------------------- */
+/* ---- a request ------------------------------------------------------------------------------- */
 /* On the lane's thread. */
 static void on_answered(kiln_serve_job *job)
 {
@@ -187,11 +203,16 @@ static enum MHD_Result ask_lane(exchange *x, const kiln_route *route, const char
 {
     static const char busy[] = "the server is busy; try again";
     kiln_http_server *s = x->server;
-    x->job = (kiln_serve_job){.route = route, .sh_degree = asked_degree(x->connection), .done = on_answered, .context = x};
+    x->job = (kiln_serve_job){.route = route,
+                              .sh_degree = asked_degree(x->connection),
+                              .done = on_answered,
+                              .context = x};
     memcpy(x->job.path, path, strlen(path) + 1); /* fits: KILN_TARGET_MAX */
     MHD_suspend_connection(x->connection);
     if (kiln_lane_add(&s->lanes[route->lane], &x->job)) return MHD_YES;
-    if (kiln_answer_text(&s->pool, MHD_HTTP_SERVICE_UNAVAILABLE, busy, &x->job.answer, NULL) != KILN_OK) x->job.answer = NULL;
+    if (kiln_answer_text(&s->pool, MHD_HTTP_SERVICE_UNAVAILABLE, busy, &x->job.answer, NULL) !=
+        KILN_OK)
+        x->job.answer = NULL;
     MHD_resume_connection(x->connection);
     return MHD_YES;
 }
@@ -207,7 +228,8 @@ static enum MHD_Result answer_exchange(exchange *x, const char *url)
     kiln_answer *file = kiln_viewer_files_find(&s->viewer, path);
     if (file) return send_answer(s, x->connection, file);
     const kiln_route *route = kiln_route_find(path, &parts);
-    if (!route) return send_text(s, x->connection, MHD_HTTP_NOT_FOUND, "nothing is at this address");
+    if (!route)
+        return send_text(s, x->connection, MHD_HTTP_NOT_FOUND, "nothing is at this address");
     return ask_lane(x, route, path);
 }
 
@@ -220,16 +242,17 @@ static void *on_target(void *server, const char *target, struct MHD_Connection *
     return x;
 }
 
-/* The library gives a target with a NUL in it as the text before. The version stands in the same buffer, right behind the target,
- * unless there is more of it. */
+/* The library gives a target with a NUL in it as the text before. The version stands in the same
+ * buffer, right behind the target, unless there is more of it. */
 static bool hides_bytes(const exchange *x, const char *version)
 {
     const uintptr_t end = (uintptr_t)x->target_end, at = (uintptr_t)version;
     return at > end + 1 && at - end < REQUEST_BYTES;
 }
 
-static enum MHD_Result handle(void *server, struct MHD_Connection *c, const char *url, const char *method, const char *version,
-                              const char *upload, size_t *upload_bytes, void **context)
+static enum MHD_Result handle(void *server, struct MHD_Connection *c, const char *url,
+                              const char *method, const char *version, const char *upload,
+                              size_t *upload_bytes, void **context)
 {
     exchange *x = *context;
     const char *why = NULL;
@@ -237,7 +260,8 @@ static enum MHD_Result handle(void *server, struct MHD_Connection *c, const char
     if (!x) return MHD_NO; /* no memory */
     if (!x->checked) {
         x->checked = true;
-        if (hides_bytes(x, version)) return send_text(server, c, MHD_HTTP_BAD_REQUEST, "an address cannot contain a NUL");
+        if (hides_bytes(x, version))
+            return send_text(server, c, MHD_HTTP_BAD_REQUEST, "an address cannot contain a NUL");
         const unsigned refused = refuse_request(server, c, url, method, &why);
         /* an answer at this point ends the connection */
         return refused ? send_text(server, c, refused, why) : MHD_YES;
@@ -256,7 +280,7 @@ static size_t leave_escaped(void *context, struct MHD_Connection *c, char *text)
     return strlen(text);
 }
 
-/* ---- begin and end ------------------------------------------------------------------------------------------------------- */
+/* ---- begin and end --------------------------------------------------------------------------- */
 static kiln_status start_lanes(kiln_http_server *s, const kiln_http_options *o, kiln_error *err)
 {
     for (int i = 0; i < KILN_LANES; i++) {
@@ -264,7 +288,8 @@ static kiln_status start_lanes(kiln_http_server *s, const kiln_http_options *o, 
                                         .allow_network = o->allow_network,
                                         .pool = &s->pool,
                                         .threads = o->threads,
-                                        .queue_max = i == KILN_LANE_DATA ? DATA_QUEUE : PAINT_QUEUE};
+                                        .queue_max =
+                                            i == KILN_LANE_DATA ? DATA_QUEUE : PAINT_QUEUE};
         KILN_TRY(kiln_lane_start(&s->lanes[i], &lane, err));
     }
     return KILN_OK;
@@ -277,15 +302,21 @@ static kiln_status start_server(kiln_http_server *s, const kiln_http_options *o,
     KILN_TRY(kiln_viewer_files_load(&s->pool, &s->viewer, err));
     KILN_TRY(start_lanes(s, o, err));
     s->daemon = MHD_start_daemon(
-        MHD_USE_EPOLL_INTERNAL_THREAD | MHD_ALLOW_SUSPEND_RESUME, 0, NULL, NULL, handle, s, MHD_OPTION_LISTEN_SOCKET, o->fd,
-        MHD_OPTION_CONNECTION_LIMIT, (unsigned)o->connections_max, MHD_OPTION_CONNECTION_MEMORY_LIMIT, (size_t)REQUEST_BYTES,
-        MHD_OPTION_STRICT_FOR_CLIENT, 1, MHD_OPTION_UNESCAPE_CALLBACK, leave_escaped, NULL, MHD_OPTION_URI_LOG_CALLBACK, on_target,
-        s, MHD_OPTION_NOTIFY_CONNECTION, on_connection, s, MHD_OPTION_NOTIFY_COMPLETED, on_completed, s, MHD_OPTION_END);
-    return s->daemon ? KILN_OK
-                     : kiln_fail(err, KILN_E_IO, "cannot start the server; is the limit of open files or memory too low?");
+        MHD_USE_EPOLL_INTERNAL_THREAD | MHD_ALLOW_SUSPEND_RESUME, 0, NULL, NULL, handle, s,
+        MHD_OPTION_LISTEN_SOCKET, o->fd, MHD_OPTION_CONNECTION_LIMIT, (unsigned)o->connections_max,
+        MHD_OPTION_CONNECTION_MEMORY_LIMIT, (size_t)REQUEST_BYTES, MHD_OPTION_STRICT_FOR_CLIENT, 1,
+        MHD_OPTION_UNESCAPE_CALLBACK, leave_escaped, NULL, MHD_OPTION_URI_LOG_CALLBACK, on_target,
+        s, MHD_OPTION_NOTIFY_CONNECTION, on_connection, s, MHD_OPTION_NOTIFY_COMPLETED,
+        on_completed, s, MHD_OPTION_END);
+    return s->daemon
+               ? KILN_OK
+               : kiln_fail(
+                     err, KILN_E_IO,
+                     "cannot start the server; is the limit of open files or memory too low?");
 }
 
-kiln_status kiln_http_server_start(const kiln_http_options *o, kiln_http_server **out, kiln_error *err)
+kiln_status kiln_http_server_start(const kiln_http_options *o, kiln_http_server **out,
+                                   kiln_error *err)
 {
     kiln_http_server *s = NULL;
     *out = NULL;

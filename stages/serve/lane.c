@@ -7,7 +7,7 @@
 #include <stdio.h>
 #include <string.h>
 
-/* ---- answers that are kept ------------------------------------------------------------------------------------------------ */
+/* ---- answers that are kept ------------------------------------------------------------------- */
 static kiln_answer *find_kept_answer(kiln_lane *l, const char *key)
 {
     for (int i = 0; i < KILN_LANE_KEEPS; i++) {
@@ -25,7 +25,8 @@ static void drop_kept(kiln_kept_answer *k)
     *k = (kiln_kept_answer){.answer = NULL};
 }
 
-/* The one that was used longest ago: of those that are filled, or of all, where a free one comes first. */
+/* The one that was used longest ago: of those that are filled, or of all, where a free one comes
+ * first. */
 static kiln_kept_answer *oldest(kiln_lane *l, bool filled)
 {
     kiln_kept_answer *old = NULL;
@@ -39,7 +40,8 @@ static kiln_kept_answer *oldest(kiln_lane *l, bool filled)
 static uint64_t kept_bytes(const kiln_lane *l)
 {
     uint64_t sum = 0;
-    for (int i = 0; i < KILN_LANE_KEEPS; i++) sum += l->kept[i].answer ? l->kept[i].answer->reply.body.capacity : 0;
+    for (int i = 0; i < KILN_LANE_KEEPS; i++)
+        sum += l->kept[i].answer ? l->kept[i].answer->reply.body.capacity : 0;
     return sum;
 }
 
@@ -47,9 +49,11 @@ static void keep(kiln_lane *l, const char *key, kiln_answer *a)
 {
     if (a->reply.body.capacity > KILN_LANE_KEEPS_BYTES / 2) return;
     for (int i = 0; i < KILN_LANE_KEEPS; i++)
-        if (strcmp(l->kept[i].key, key) == 0 || (l->kept[i].version && l->kept[i].version != l->state.version))
+        if (strcmp(l->kept[i].key, key) == 0 ||
+            (l->kept[i].version && l->kept[i].version != l->state.version))
             drop_kept(&l->kept[i]);
-    while (kept_bytes(l) + a->reply.body.capacity > KILN_LANE_KEEPS_BYTES) drop_kept(oldest(l, true));
+    while (kept_bytes(l) + a->reply.body.capacity > KILN_LANE_KEEPS_BYTES)
+        drop_kept(oldest(l, true));
     kiln_kept_answer *k = oldest(l, false);
     drop_kept(k);
     (void)snprintf(k->key, sizeof k->key, "%s", key);
@@ -58,7 +62,7 @@ static void keep(kiln_lane *l, const char *key, kiln_answer *a)
     k->answer = kiln_answer_use(a);
 }
 
-/* ---- one answer ----------------------------------------------------------------------------------------------------------- */
+/* ---- one answer ------------------------------------------------------------------------------ */
 static unsigned http_status(kiln_status st)
 {
     switch (st) {
@@ -81,7 +85,8 @@ static kiln_answer *answer_failure(kiln_lane *l, kiln_status st, const kiln_erro
 }
 
 /* Inside the transaction. */
-static kiln_status make_job_answer(kiln_lane *l, const kiln_serve_job *job, const char *key, kiln_answer **out, kiln_error *err)
+static kiln_status make_job_answer(kiln_lane *l, const kiln_serve_job *job, const char *key,
+                                   kiln_answer **out, kiln_error *err)
 {
     kiln_request q = {.sh_degree = job->sh_degree, .threads = l->threads};
     kiln_reply reply = {.status = 200};
@@ -93,7 +98,9 @@ static kiln_status make_job_answer(kiln_lane *l, const kiln_serve_job *job, cons
     }
     KILN_TRY(kiln_answer_make(l->pool, &reply, out, err));
     keep(l, key, *out);
-    kiln_memory_trim(); /* a report or a list of cameras leaves tens of megabytes free, and the next one may come in an hour */
+    /* a report or a list of cameras leaves tens of megabytes free, and the next one may come in an
+     * hour */
+    kiln_memory_trim();
     return KILN_OK;
 }
 
@@ -114,7 +121,7 @@ static kiln_answer *answer_job(kiln_lane *l, const kiln_serve_job *job)
     return answer_failure(l, st, &err);
 }
 
-/* ---- the thread ------------------------------------------------------------------------------------------------------------- */
+/* ---- the thread ------------------------------------------------------------------------------ */
 /* Waits for the next job. NULL: the lane stops and nothing waits any more. */
 static kiln_serve_job *next_job(kiln_lane *l, bool *stops)
 {
@@ -153,7 +160,8 @@ kiln_status kiln_lane_start(kiln_lane *l, const kiln_lane_options *o, kiln_error
     l->pool = o->pool;
     const int error = pthread_create(&l->thread, NULL, run_lane, l);
     l->runs = error == 0;
-    return error ? kiln_fail(err, KILN_E_NOMEM, "cannot start a thread: %s", strerror(error)) : KILN_OK;
+    return error ? kiln_fail(err, KILN_E_NOMEM, "cannot start a thread: %s", strerror(error))
+                 : KILN_OK;
 }
 
 bool kiln_lane_add(kiln_lane *l, kiln_serve_job *job)

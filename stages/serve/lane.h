@@ -1,8 +1,8 @@
-/* lane -- a thread that makes answers one after the other, with a queue of bounded length in front of it, a connection to the
- * manifest, and a few answers that it has made.
+/* lane -- a thread that makes answers one after the other, with a queue of bounded length in front
+ * of it, a connection to the manifest, and a few answers that it has made.
  *
- * What two requests have in common is made once: an answer is kept as long as the data that it was made of do not change, or, if
- * its address names its content, until the room is needed. */
+ * What two requests have in common is made once: an answer is kept as long as the data that it was
+ * made of do not change, or, if its address names its content, until the room is needed. */
 #ifndef KILN_STAGES_SERVE_LANE_H
 #define KILN_STAGES_SERVE_LANE_H
 
@@ -17,9 +17,11 @@ typedef struct kiln_serve_job {
     const kiln_route *route;
     char path[KILN_TARGET_MAX + 1]; /* behind the token */
     uint32_t sh_degree;
-    kiln_answer *answer; /* set before `done` is called; NULL: there was no memory even for a sentence */
+    /* set before `done` is called; NULL: there was no memory even for a sentence */
+    kiln_answer *answer;
     void (*done)(
-        struct kiln_serve_job *job); /* called once by the lane's thread if it was accepted; the job is the caller's again */
+        /* called once by the lane's thread if it was accepted; the job is the caller's again */
+        struct kiln_serve_job *job);
     void *context;
     struct kiln_serve_job *next;
 } kiln_serve_job;
@@ -57,11 +59,13 @@ typedef struct {
 } kiln_lane_options;
 
 /* Starts the thread. KILN_E_NOMEM: the system has none. */
-kiln_status kiln_lane_start(kiln_lane *l, const kiln_lane_options *o, kiln_error *err) KILN_MUST_CHECK;
-/* Puts a job into the queue. False: the queue is full or the lane stops; nothing is called then. Any thread. */
+kiln_status kiln_lane_start(kiln_lane *l, const kiln_lane_options *o,
+                            kiln_error *err) KILN_MUST_CHECK;
+/* Puts a job into the queue. False: the queue is full or the lane stops; nothing is called then.
+ * Any thread. */
 bool kiln_lane_add(kiln_lane *l, kiln_serve_job *job);
-/* Answers what waits with 503, ends the thread and closes the manifest; from now on kiln_lane_add refuses every job. Both accept a
- * lane that was never started ({0}). */
+/* Answers what waits with 503, ends the thread and closes the manifest; from now on kiln_lane_add
+ * refuses every job. Both accept a lane that was never started ({0}). */
 void kiln_lane_stop(kiln_lane *l);
 void kiln_lane_release(kiln_lane *l); /* when no thread can call kiln_lane_add any more */
 

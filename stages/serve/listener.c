@@ -39,8 +39,10 @@ kiln_status kiln_listen_check(const char *listen, kiln_error *err)
     place p;
     socklen_t size;
     if (read_place(listen, 0, &p, &size)) return KILN_OK;
-    return kiln_fail(err, KILN_E_USAGE, "--listen takes a numeric address such as 127.0.0.1, 192.168.1.7, 0.0.0.0 or ::1, not '%s'",
-                     listen);
+    return kiln_fail(
+        err, KILN_E_USAGE,
+        "--listen takes a numeric address such as 127.0.0.1, 192.168.1.7, 0.0.0.0 or ::1, not '%s'",
+        listen);
 }
 
 bool kiln_address_is_loopback(const char *listen)
@@ -62,14 +64,20 @@ static kiln_status fail(const char *listen, uint32_t port, int error, kiln_error
 {
     if (error == EADDRINUSE)
         return kiln_fail(err, KILN_E_BUSY,
-                         "port %u of %s is in use by another program; choose another one with --port, or leave out --port", port,
-                         listen);
+                         "port %u of %s is in use by another program; choose another one with "
+                         "--port, or leave out --port",
+                         port, listen);
     if (error == EADDRNOTAVAIL)
-        return kiln_fail(err, KILN_E_USAGE, "--listen %s is not an address of this machine; `ip address` lists those that it has",
-                         listen);
+        return kiln_fail(
+            err, KILN_E_USAGE,
+            "--listen %s is not an address of this machine; `ip address` lists those that it has",
+            listen);
     if (error == EACCES)
-        return kiln_fail(err, KILN_E_USAGE, "port %u needs root; choose one from 1024 on with --port, or leave out --port", port);
-    return kiln_fail(err, KILN_E_IO, "cannot listen on %s, port %u: %s", listen, port, strerror(error));
+        return kiln_fail(
+            err, KILN_E_USAGE,
+            "port %u needs root; choose one from 1024 on with --port, or leave out --port", port);
+    return kiln_fail(err, KILN_E_IO, "cannot listen on %s, port %u: %s", listen, port,
+                     strerror(error));
 }
 
 static int try_listen(const place *p, socklen_t size, int fd, kiln_serve_address *address)
@@ -85,14 +93,17 @@ static int try_listen(const place *p, socklen_t size, int fd, kiln_serve_address
     return 0;
 }
 
-kiln_status kiln_listener_open(const char *listen, uint32_t port, kiln_serve_address *address, int *fd, kiln_error *err)
+kiln_status kiln_listener_open(const char *listen, uint32_t port, kiln_serve_address *address,
+                               int *fd, kiln_error *err)
 {
     place p;
     socklen_t size;
     *fd = -1;
     *address = (kiln_serve_address){.port = 0};
     if (!read_place(listen, port, &p, &size)) return kiln_listen_check(listen, err);
-    (void)inet_ntop(p.any.sa_family, p.any.sa_family == AF_INET6 ? (const void *)&p.v6.sin6_addr : (const void *)&p.v4.sin_addr,
+    (void)inet_ntop(p.any.sa_family,
+                    p.any.sa_family == AF_INET6 ? (const void *)&p.v6.sin6_addr
+                                                : (const void *)&p.v4.sin_addr,
                     address->listen, sizeof address->listen); /* is large enough for any */
     address->any = is_any(&p);
     *fd = socket(p.any.sa_family, SOCK_STREAM | SOCK_CLOEXEC | SOCK_NONBLOCK, 0);

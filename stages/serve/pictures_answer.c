@@ -1,5 +1,6 @@
-/* pictures_answer -- a camera's photo, picture and tile heat map, under the rules of kiln-report: a photo only if import has read
- * it and its content is still the same, a picture only in the bake's folder; what is sent has been decoded and encoded again. */
+/* pictures_answer -- a camera's photo, picture and tile heat map, under the rules of kiln-report: a
+ * photo only if import has read it and its content is still the same, a picture only in the bake's
+ * folder; what is sent has been decoded and encoded again. */
 #include "stages/report/foreign_picture.h"
 #include "stages/report/thumbnail.h"
 #include "stages/report/view_pictures.h"
@@ -11,8 +12,8 @@
 enum { SIDE_MAX = 2048 /* of what is sent, pixels */, QUALITY = 88 };
 
 /* By its key, because the cameras may be others than those of which the page was told. */
-static kiln_status find_camera(kiln_bake_state *s, const char *key, const kiln_bake_views **views, const kiln_bake_camera **out,
-                               kiln_error *err)
+static kiln_status find_camera(kiln_bake_state *s, const char *key, const kiln_bake_views **views,
+                               const kiln_bake_camera **out, kiln_error *err)
 {
     char hex[33];
     KILN_TRY(kiln_bake_state_views(s, views, err));
@@ -20,10 +21,12 @@ static kiln_status find_camera(kiln_bake_state *s, const char *key, const kiln_b
         *out = &(*views)->cameras[i];
         if (strncmp(kiln_camera_key((*out)->name, hex), key, sizeof hex - 1) == 0) return KILN_OK;
     }
-    return kiln_fail(err, KILN_E_STALE, "the bake has no such camera now; cameras.json lists its cameras");
+    return kiln_fail(err, KILN_E_STALE,
+                     "the bake has no such camera now; cameras.json lists its cameras");
 }
 
-static kiln_status background_of(kiln_bake_state *s, const kiln_bake_image *image, double out[3], kiln_error *err)
+static kiln_status background_of(kiln_bake_state *s, const kiln_bake_image *image, double out[3],
+                                 kiln_error *err)
 {
     const kiln_scene *scene;
     memset(out, 0, 3 * sizeof *out);
@@ -35,8 +38,8 @@ static kiln_status background_of(kiln_bake_state *s, const kiln_bake_image *imag
     return KILN_OK;
 }
 
-static kiln_status encode_picture(const kiln_picture *p, const char *why, const double background[3], kiln_reply *out,
-                                  kiln_error *err)
+static kiln_status encode_picture(const kiln_picture *p, const char *why,
+                                  const double background[3], kiln_reply *out, kiln_error *err)
 {
     if (why) return kiln_fail(err, KILN_E_STALE, "%s", why);
     const uint32_t longer = p->width > p->height ? p->width : p->height;
@@ -50,7 +53,8 @@ static kiln_status encode_picture(const kiln_picture *p, const char *why, const 
     return st;
 }
 
-kiln_status kiln_answer_photo(kiln_bake_state *s, const kiln_request *q, kiln_reply *out, kiln_error *err)
+kiln_status kiln_answer_photo(kiln_bake_state *s, const kiln_request *q, kiln_reply *out,
+                              kiln_error *err)
 {
     const kiln_bake_views *views;
     const kiln_bake_camera *c = NULL;
@@ -69,7 +73,8 @@ kiln_status kiln_answer_photo(kiln_bake_state *s, const kiln_request *q, kiln_re
     return st;
 }
 
-kiln_status kiln_answer_picture(kiln_bake_state *s, const kiln_request *q, kiln_reply *out, kiln_error *err)
+kiln_status kiln_answer_picture(kiln_bake_state *s, const kiln_request *q, kiln_reply *out,
+                                kiln_error *err)
 {
     const kiln_bake_views *views;
     const kiln_bake_camera *c = NULL;
@@ -87,7 +92,8 @@ kiln_status kiln_answer_picture(kiln_bake_state *s, const kiln_request *q, kiln_
     return st;
 }
 
-kiln_status kiln_answer_heat(kiln_bake_state *s, const kiln_request *q, kiln_reply *out, kiln_error *err)
+kiln_status kiln_answer_heat(kiln_bake_state *s, const kiln_request *q, kiln_reply *out,
+                             kiln_error *err)
 {
     const kiln_bake_views *views;
     kiln_view_pictures v = {.camera = NULL};
@@ -95,6 +101,7 @@ kiln_status kiln_answer_heat(kiln_bake_state *s, const kiln_request *q, kiln_rep
     const kiln_status st = kiln_view_heat_make(s->m, views, &v, err);
     out->type = "image/webp";
     out->body = v.heat;
-    if (st == KILN_OK && v.heat.size == 0) return kiln_fail(err, KILN_E_STALE, "the camera has no tile table");
+    if (st == KILN_OK && v.heat.size == 0)
+        return kiln_fail(err, KILN_E_STALE, "the camera has no tile table");
     return st;
 }

@@ -4,7 +4,8 @@
 
 enum { PAGE_BYTES = 15000000 /* as --max-mb of kiln-report */ };
 
-kiln_status kiln_answer_report(kiln_bake_state *s, const kiln_request *q, kiln_reply *out, kiln_error *err)
+kiln_status kiln_answer_report(kiln_bake_state *s, const kiln_request *q, kiln_reply *out,
+                               kiln_error *err)
 {
     const kiln_report_wish wish = {.bytes = PAGE_BYTES, .threads = q->threads};
     out->policy = KILN_POLICY_REPORT;

@@ -8,7 +8,7 @@
 
 enum { DIGEST_LENGTH = 32, HOST_MAX = 96 };
 
-/* ---- Host and Origin ---------------------------------------------------------------------------------------------------- */
+/* ---- Host and Origin ------------------------------------------------------------------------- */
 static bool is_numeric(const char *name)
 {
     unsigned char bytes[sizeof(struct in6_addr)];
@@ -37,23 +37,26 @@ bool kiln_host_is_ours(const kiln_serve_address *a, const char *host)
         name[n - behind] = '\0';
     else if (a->port != 80) /* which browsers leave out */
         return false;
-    if (strcmp(name, "127.0.0.1") == 0 || strcasecmp(name, "localhost") == 0 || strcmp(name, "[::1]") == 0) return true;
+    if (strcmp(name, "127.0.0.1") == 0 || strcasecmp(name, "localhost") == 0 ||
+        strcmp(name, "[::1]") == 0)
+        return true;
     return is_listened_on(a, name) || (a->any && is_numeric(name));
 }
 
 bool kiln_origin_is_ours(const char *origin, const char *host)
 {
     static const char scheme[] = "http://";
-    return strncmp(origin, scheme, sizeof scheme - 1) == 0 && strcasecmp(origin + sizeof scheme - 1, host) == 0;
+    return strncmp(origin, scheme, sizeof scheme - 1) == 0 &&
+           strcasecmp(origin + sizeof scheme - 1, host) == 0;
 }
 
-/* ---- paths ---------------------------------------------------------------------------------------------------------------- */
+/* ---- paths ----------------------------------------------------------------------------------- */
 static bool is_lower_hex(char c) { return (c >= '0' && c <= '9') || (c >= 'a' && c <= 'f'); }
 
 static bool is_plain(char c)
 {
-    return (c >= '0' && c <= '9') || (c >= 'a' && c <= 'z') || (c >= 'A' && c <= 'Z') || c == '/' || c == '.' || c == '_' ||
-           c == '-';
+    return (c >= '0' && c <= '9') || (c >= 'a' && c <= 'z') || (c >= 'A' && c <= 'Z') || c == '/' ||
+           c == '.' || c == '_' || c == '-';
 }
 
 bool kiln_target_is_plain(const char *path)
@@ -61,7 +64,9 @@ bool kiln_target_is_plain(const char *path)
     const size_t n = strnlen(path, KILN_TARGET_MAX + 1);
     if (n == 0 || n > KILN_TARGET_MAX) return false;
     for (size_t i = 0; i < n; i++)
-        if (!is_plain(path[i]) || (i && path[i] == path[i - 1] && (path[i] == '/' || path[i] == '.'))) return false;
+        if (!is_plain(path[i]) ||
+            (i && path[i] == path[i - 1] && (path[i] == '/' || path[i] == '.')))
+            return false;
     return true;
 }
 

@@ -25,7 +25,10 @@ const kiln_route *kiln_route_find(const char *path, kiln_path_parts *parts)
     return NULL;
 }
 
-const char *kiln_camera_key(const char *name, char hex[33]) { return kiln_hash_hex(kiln_hash_of(name, strlen(name)), hex); }
+const char *kiln_camera_key(const char *name, char hex[33])
+{
+    return kiln_hash_hex(kiln_hash_of(name, strlen(name)), hex);
+}
 
 kiln_status kiln_reply_json(kiln_reply *out, json_t *v, kiln_error *err)
 {
@@ -43,7 +46,8 @@ json_t *kiln_json_floats(const float *v, uint32_t n)
     json_t *list = json_array();
     for (uint32_t i = 0; list && i < n; i++) {
         if (json_array_append_new(list, kiln_json_real((double)v[i])) == 0) continue;
-        json_decref(list); /* without memory for all of it: NULL makes the object fail that would hold it */
+        /* without memory for all of it: NULL makes the object fail that would hold it */
+        json_decref(list);
         list = NULL;
     }
     return list;

@@ -1,6 +1,7 @@
 /* splats_answer -- the rows of one chunk as a PLY in INRIA's columns, by the code of kiln-export.
  *
- * Memory: the planes of the chunk and the PLY, twice 65,536 rows of at most 248 bytes at degree 3 (twice 1016 at degree 8). */
+ * Memory: the planes of the chunk and the PLY, twice 65,536 rows of at most 248 bytes at degree 3
+ * (twice 1016 at degree 8). */
 #include "base/harmonics.h"
 #include "base/memory.h"
 #include "stages/formats/ply/ply_table.h"
@@ -12,11 +13,17 @@
 enum { CHUNK_ROWS_MAX = 65536 };
 
 /* The scene without its source: the columns are INRIA's whatever the source's were. */
-static kiln_status describe_export(const kiln_scene *scene, kiln_layer *layer, kiln_export_chunk *chunk, uint32_t degree,
-                                   kiln_export *e, kiln_error *err)
+static kiln_status describe_export(const kiln_scene *scene, kiln_layer *layer,
+                                   kiln_export_chunk *chunk, uint32_t degree, kiln_export *e,
+                                   kiln_error *err)
 {
-    *e = (kiln_export){
-        .n_bakes = 1, .chunks = chunk, .n_chunks = 1, .n_rows = chunk->n, .splats = true, .no_normals = true, .keep_origin = true};
+    *e = (kiln_export){.n_bakes = 1,
+                       .chunks = chunk,
+                       .n_chunks = 1,
+                       .n_rows = chunk->n,
+                       .splats = true,
+                       .no_normals = true,
+                       .keep_origin = true};
     KILN_TRY(KILN_ALLOC(&e->bakes, 1, "a chunk", err));
     e->bakes->scene = *scene;
     e->bakes->scene.source_format[0] = '\0';
@@ -26,19 +33,22 @@ static kiln_status describe_export(const kiln_scene *scene, kiln_layer *layer, k
     return KILN_OK;
 }
 
-static kiln_status read_f32_plane(kiln_manifest *m, const kiln_chunk *c, const char *name, uint32_t components, float **out,
-                                  kiln_error *err)
+static kiln_status read_f32_plane(kiln_manifest *m, const kiln_chunk *c, const char *name,
+                                  uint32_t components, float **out, kiln_error *err)
 {
     const kiln_plane *p = kiln_chunk_plane(c, name);
     if (components == 0) return KILN_OK;
     if (!p || p->components != components || p->type != KILN_TYPE_F32)
-        return kiln_fail(err, KILN_E_INPUT, "chunk '%s' has no plane '%s' of the shape of Gaussians", c->name, name);
+        return kiln_fail(err, KILN_E_INPUT,
+                         "chunk '%s' has no plane '%s' of the shape of Gaussians", c->name, name);
     KILN_TRY(KILN_ALLOC_UNSET(out, c->count * components, "rows of a chunk", err));
     return kiln_plane_read(m, c, name, *out, c->count * components * sizeof **out, err);
 }
 
-/* Coefficients of higher degrees follow those of lower ones, so a lower degree is the begin of the plane. */
-static kiln_status read_chunk_rows(kiln_manifest *m, const kiln_layer *layer, kiln_export_rows *rows, kiln_error *err)
+/* Coefficients of higher degrees follow those of lower ones, so a lower degree is the begin of the
+ * plane. */
+static kiln_status read_chunk_rows(kiln_manifest *m, const kiln_layer *layer,
+                                   kiln_export_rows *rows, kiln_error *err)
 {
     const kiln_chunk *c = rows->chunk->chunk;
     KILN_TRY(read_f32_plane(m, c, "means", 3, &rows->means, err));
@@ -68,7 +78,8 @@ static void leave_out_kept(kiln_ply_table *t)
     }
 }
 
-static kiln_status encode_chunk_ply(const kiln_ply_table *t, const kiln_export_rows *rows, kiln_buffer *out, kiln_error *err)
+static kiln_status encode_chunk_ply(const kiln_ply_table *t, const kiln_export_rows *rows,
+                                    kiln_buffer *out, kiln_error *err)
 {
     uint32_t *order = NULL;
     kiln_status st;
@@ -82,8 +93,8 @@ done:
     return st;
 }
 
-static kiln_status write_ply(kiln_bake_state *s, kiln_layer *layer, const kiln_chunk *c, uint32_t degree, kiln_buffer *out,
-                             kiln_error *err)
+static kiln_status write_ply(kiln_bake_state *s, kiln_layer *layer, const kiln_chunk *c,
+                             uint32_t degree, kiln_buffer *out, kiln_error *err)
 {
     kiln_export_chunk chunk = {.chunk = c, .n = c->count, .node = KILN_NO_NODE};
     kiln_export_rows rows = {.chunk = &chunk, .n = c->count};
@@ -111,18 +122,23 @@ static kiln_layer *layer_of(const kiln_bake_state *s, const char *digest)
 {
     char hex[33];
     if (s->drawn && strncmp(kiln_hash_hex(s->drawn->digest, hex), digest, 32) == 0) return s->drawn;
-    if (s->levels && strncmp(kiln_hash_hex(s->levels->digest, hex), digest, 32) == 0) return s->levels;
+    if (s->levels && strncmp(kiln_hash_hex(s->levels->digest, hex), digest, 32) == 0)
+        return s->levels;
     return NULL;
 }
 
-kiln_status kiln_answer_splats(kiln_bake_state *s, const kiln_request *q, kiln_reply *out, kiln_error *err)
+kiln_status kiln_answer_splats(kiln_bake_state *s, const kiln_request *q, kiln_reply *out,
+                               kiln_error *err)
 {
     KILN_TRY(kiln_bake_state_layers(s, err));
     kiln_layer *layer = layer_of(s, q->path.digest);
     if (!layer || q->path.number >= layer->n_chunks)
-        return kiln_fail(err, KILN_E_STALE, "the bake has no such chunk now; chunks.json lists its chunks");
+        return kiln_fail(err, KILN_E_STALE,
+                         "the bake has no such chunk now; chunks.json lists its chunks");
     const kiln_chunk *c = &layer->chunks[q->path.number];
-    if (c->count > CHUNK_ROWS_MAX) return kiln_fail(err, KILN_E_INPUT, "chunk '%s' has more rows than any chunk may have", c->name);
+    if (c->count > CHUNK_ROWS_MAX)
+        return kiln_fail(err, KILN_E_INPUT, "chunk '%s' has more rows than any chunk may have",
+                         c->name);
     if (c->count == 0) return kiln_fail(err, KILN_E_STALE, "chunk '%s' has no rows", c->name);
     out->type = "application/octet-stream";
     out->immutable = true;

@@ -23,9 +23,10 @@ static kiln_status stages(const kiln_bake_state *s, json_t *list, kiln_error *er
         kiln_stage_row row;
         KILN_TRY(kiln_stage_get(s->m, stage_names[i], &row, err));
         const bool running = s->written && strcmp(s->written_by, stage_names[i]) == 0;
-        json_t *stage =
-            json_pack("{s:s, s:s}", "name", stage_names[i], "state", running ? "running" : kiln_stage_state_name(row.state));
-        if (json_array_append_new(list, stage) != 0) return kiln_fail(err, KILN_E_NOMEM, "out of memory for an answer");
+        json_t *stage = json_pack("{s:s, s:s}", "name", stage_names[i], "state",
+                                  running ? "running" : kiln_stage_state_name(row.state));
+        if (json_array_append_new(list, stage) != 0)
+            return kiln_fail(err, KILN_E_NOMEM, "out of memory for an answer");
     }
     return KILN_OK;
 }
@@ -46,8 +47,8 @@ typedef struct {
     double up[3], centre[3], radius, background[3]; /* centre: in the axes of means */
 } outlook;
 
-static kiln_status fill_outlook(const kiln_bake_state *s, const kiln_scene *scene, const kiln_bake_views *views, outlook *o,
-                                kiln_error *err)
+static kiln_status fill_outlook(const kiln_bake_state *s, const kiln_scene *scene,
+                                const kiln_bake_views *views, outlook *o, kiln_error *err)
 {
     double lo[3], hi[3], focus[3], square = 0;
     *o = (outlook){.radius = 1};
@@ -62,7 +63,8 @@ static kiln_status fill_outlook(const kiln_bake_state *s, const kiln_scene *scen
     }
     if (square > 0) o->radius = sqrt(square) / 2;
     if (!kiln_camera_path_focus(poses, focus)) return KILN_OK;
-    for (int a = 0; a < 3; a++) o->centre[a] = focus[a] - scene->origin[a]; /* what the cameras look at: a sky does not move it */
+    /* what the cameras look at: a sky does not move it */
+    for (int a = 0; a < 3; a++) o->centre[a] = focus[a] - scene->origin[a];
     return KILN_OK;
 }
 
@@ -74,29 +76,33 @@ static double near_of(const kiln_bake_views *views)
     return id < KILN_PROFILE_COUNT ? (double)kiln_profiles[id].near_m : 0;
 }
 
-static json_t *pack_state(const kiln_bake_state *s, const kiln_scene *scene, const kiln_bake_views *views, const outlook *o,
-                          json_t *list)
+static json_t *pack_state(const kiln_bake_state *s, const kiln_scene *scene,
+                          const kiln_bake_views *views, const outlook *o, json_t *list)
 {
     const bool drawn = views->profile[0] != '\0';
-    return json_pack("{s:I, s:o, s:b, s:O, s:o, s:o, s:I, s:I, s:b, s:o, s:o, s:o, s:o, s:o, s:o, s:I, s:b}", "version",
-                     (json_int_t)s->version, "name", kiln_json_string(scene ? scene->name : ""), "running", s->written, "stages",
-                     list, "layer", kiln_json_layer(s->drawn), "levels", kiln_json_layer(s->levels), "rows",
-                     (json_int_t)(s->drawn ? s->drawn->count : 0), "sh_degree", (json_int_t)(s->drawn ? s->drawn->sh_degree : 0),
-                     "antialiased", drawn ? views->antialiased : scene && scene->antialiased, "profile",
-                     kiln_json_string(drawn ? views->profile : DEFAULT_PROFILE), "near", kiln_json_real(near_of(views)),
-                     "background", kiln_json_reals(o->background, 3), "up", kiln_json_reals(o->up, 3), "centre",
-                     kiln_json_reals(o->centre, 3), "radius", kiln_json_real(o->radius), "cameras", (json_int_t)views->n_cameras,
-                     "report", 1);
+    return json_pack(
+        "{s:I, s:o, s:b, s:O, s:o, s:o, s:I, s:I, s:b, s:o, s:o, s:o, s:o, s:o, s:o, s:I, s:b}",
+        "version", (json_int_t)s->version, "name", kiln_json_string(scene ? scene->name : ""),
+        "running", s->written, "stages", list, "layer", kiln_json_layer(s->drawn), "levels",
+        kiln_json_layer(s->levels), "rows", (json_int_t)(s->drawn ? s->drawn->count : 0),
+        "sh_degree", (json_int_t)(s->drawn ? s->drawn->sh_degree : 0), "antialiased",
+        drawn ? views->antialiased : scene && scene->antialiased, "profile",
+        kiln_json_string(drawn ? views->profile : DEFAULT_PROFILE), "near",
+        kiln_json_real(near_of(views)), "background", kiln_json_reals(o->background, 3), "up",
+        kiln_json_reals(o->up, 3), "centre", kiln_json_reals(o->centre, 3), "radius",
+        kiln_json_real(o->radius), "cameras", (json_int_t)views->n_cameras, "report", 1);
 }
 
-kiln_status kiln_answer_state(kiln_bake_state *s, const kiln_request *q, kiln_reply *out, kiln_error *err)
+kiln_status kiln_answer_state(kiln_bake_state *s, const kiln_request *q, kiln_reply *out,
+                              kiln_error *err)
 {
     const kiln_scene *scene;
     const kiln_bake_views *views;
     outlook o;
     (void)q;
     const kiln_status st = kiln_bake_state_scene(s, &scene, err);
-    if (st != KILN_OK && st != KILN_E_STALE) return st; /* nothing is imported yet: there is a state all the same */
+    /* nothing is imported yet: there is a state all the same */
+    if (st != KILN_OK && st != KILN_E_STALE) return st;
     KILN_TRY(kiln_bake_state_views(s, &views, err));
     KILN_TRY(kiln_bake_state_layers(s, err));
     KILN_TRY(fill_outlook(s, scene, views, &o, err));

@@ -14,7 +14,8 @@ kiln_status kiln_token_make(char out[KILN_TOKEN_LENGTH + 1], kiln_error *err)
         n = getrandom(bytes, sizeof bytes, 0);
     } while (n < 0 && errno == EINTR);
     if (n != (ssize_t)sizeof bytes)
-        return kiln_fail(err, KILN_E_IO, "cannot get random bytes for the address: %s", strerror(errno));
+        return kiln_fail(err, KILN_E_IO, "cannot get random bytes for the address: %s",
+                         strerror(errno));
     for (size_t i = 0; i < sizeof bytes; i++) {
         out[2 * i] = digits[bytes[i] >> 4];
         out[2 * i + 1] = digits[bytes[i] & 15];
@@ -26,6 +27,7 @@ kiln_status kiln_token_make(char out[KILN_TOKEN_LENGTH + 1], kiln_error *err)
 bool kiln_token_equal(const char token[KILN_TOKEN_LENGTH + 1], const char *given, size_t length)
 {
     volatile unsigned char differs = length != KILN_TOKEN_LENGTH;
-    for (size_t i = 0; i < KILN_TOKEN_LENGTH; i++) differs |= (unsigned char)(token[i] ^ (i < length ? given[i] : 0));
+    for (size_t i = 0; i < KILN_TOKEN_LENGTH; i++)
+        differs |= (unsigned char)(token[i] ^ (i < length ? given[i] : 0));
     return !differs;
 }

@@ -33,10 +33,12 @@ static int is_served(const struct dirent *e)
 {
     static const char plain[] = "abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQRSTUVWXYZ0123456789._-";
     const size_t n = strlen(e->d_name);
-    return n < KILN_VIEWER_NAME_MAX && strspn(e->d_name, plain) == n && e->d_name[0] != '.' && type_of(e->d_name);
+    return n < KILN_VIEWER_NAME_MAX && strspn(e->d_name, plain) == n && e->d_name[0] != '.' &&
+           type_of(e->d_name);
 }
 
-static kiln_status read_viewer_file(kiln_answer_pool *pool, const char *name, kiln_answer **out, kiln_error *err)
+static kiln_status read_viewer_file(kiln_answer_pool *pool, const char *name, kiln_answer **out,
+                                    kiln_error *err)
 {
     kiln_reply reply = {.status = 200, .type = type_of(name), .policy = KILN_POLICY_PAGE};
     char *text;
@@ -100,5 +102,7 @@ void kiln_viewer_files_release(kiln_viewer_files *v)
 kiln_answer *kiln_viewer_files_find(const kiln_viewer_files *v, const char *path)
 {
     if (path[0] == '\0') return v->page;
-    return strncmp(path, FOLDER, sizeof FOLDER - 1) == 0 ? find_viewer_file(v, path + sizeof FOLDER - 1) : NULL;
+    return strncmp(path, FOLDER, sizeof FOLDER - 1) == 0
+               ? find_viewer_file(v, path + sizeof FOLDER - 1)
+               : NULL;
 }

@@ -1,6 +1,7 @@
-/* The partition: as many blocks as memory holds are put in order by the operation spatial_order and written as a sorted
- * run, then the runs are merged. One run needs no merge: what fits into memory is one operation. No step depends on how
- * the rows lie in space, so that a cloud in a single cell costs what any other costs. */
+/* The partition: as many blocks as memory holds are put in order by the operation spatial_order and
+ * written as a sorted run, then the runs are merged. One run needs no merge: what fits into memory
+ * is one operation. No step depends on how the rows lie in space, so that a cloud in a single cell
+ * costs what any other costs. */
 #include "stages/spatial/partition.h"
 
 #include "base/memory.h"
@@ -21,7 +22,8 @@ typedef struct {
     const kiln_spatial_args *a;
     uint64_t *starts; /* [n_runs + 1] first rows of the runs */
     uint64_t n_runs;
-    float *block;         /* of the largest block for each reader, planar; then interleaved means on their way out */
+    /* of the largest block for each reader, planar; then interleaved means on their way out */
+    float *block;
     uint64_t n_block;     /* its rows */
     uint64_t *block_rows; /* [n_chunks] first rows of the blocks in their run */
     float *means;         /* of a run, planar */
@@ -46,7 +48,7 @@ static void partition_release(partition *p)
     free(p->starts);
 }
 
-/* ---- what it needs ------------------------------------------------------------------------------------------------------ */
+/* ---- what it needs --------------------------------------------------------------------------- */
 static uint64_t largest_partition_block(const kiln_layer *l)
 {
     uint64_t largest = 0;
@@ -89,7 +91,8 @@ uint64_t kiln_spatial_reader_ram(const kiln_layer *l)
 /* What a merge of runs has for its buffers. The rest is for the seals of what it writes. */
 static uint64_t merge_ram(uint64_t ram) { return ram - ram / 8; }
 
-/* The least buffers fit, and so do the seals, which have an item for each buffer that is written. */
+/* The least buffers fit, and so do the seals, which have an item for each buffer that is
+ * written. */
 static bool is_enough_to_merge(const kiln_layer *l, uint64_t n_runs, uint64_t ram)
 {
     const uint64_t places = kiln_merge_buffer_places(merge_ram(ram), n_runs, true);
@@ -121,8 +124,9 @@ uint64_t kiln_spatial_scratch_bytes(const kiln_layer *l, bool with_means, uint64
     return cut_runs(l, rows_in_memory(l, ram), NULL) > 1 ? 2 * files : files;
 }
 
-/* ---- files -------------------------------------------------------------------------------------------------------------- */
-static kiln_status create_files(const partition *p, const char *prefix, kiln_place_files *f, kiln_error *err)
+/* ---- files ----------------------------------------------------------------------------------- */
+static kiln_status create_files(const partition *p, const char *prefix, kiln_place_files *f,
+                                kiln_error *err)
 {
     char name[32];
     const uint64_t n = p->a->layer->count;
@@ -132,34 +136,40 @@ static kiln_status create_files(const partition *p, const char *prefix, kiln_pla
     (void)snprintf(name, sizeof name, "%srows", prefix);
     KILN_TRY(kiln_scratch_create(p->a->folder, name, n * sizeof *p->order, &f->rows, err));
     (void)snprintf(name, sizeof name, "%smeans", prefix);
-    return f->with_means ? kiln_scratch_create(p->a->folder, name, n * KILN_MEAN_BYTES, &f->means, err) : KILN_OK;
+    return f->with_means
+               ? kiln_scratch_create(p->a->folder, name, n * KILN_MEAN_BYTES, &f->means, err)
+               : KILN_OK;
 }
 
-static kiln_status write_means(const partition *p, uint64_t first, uint64_t n, const kiln_scratch_file *to, kiln_error *err)
+static kiln_status write_means(const partition *p, uint64_t first, uint64_t n,
+                               const kiln_scratch_file *to, kiln_error *err)
 {
     for (uint64_t at = 0; at < n; at += p->n_block) {
         const uint64_t count = n - at < p->n_block ? n - at : p->n_block;
         for (uint64_t i = 0; i < count; i++)
             for (int c = 0; c < 3; c++) p->block[3 * i + c] = p->means[c * n + p->order[at + i]];
-        KILN_TRY(kiln_scratch_write(to, (first + at) * KILN_MEAN_BYTES, p->block, count * KILN_MEAN_BYTES, err));
+        KILN_TRY(kiln_scratch_write(to, (first + at) * KILN_MEAN_BYTES, p->block,
+                                    count * KILN_MEAN_BYTES, err));
     }
     return KILN_OK;
 }
 
-/* ---- runs --------------------------------------------------------------------------------------------------------------- */
-/* The means of a block, which is not empty, to rows [at, at + count) of a run of n. Reader 0 is the manifest. */
-static kiln_status read_block_means(const partition *p, const kiln_chunk *c, uint64_t n, uint64_t at, unsigned reader,
-                                    kiln_error *err)
+/* ---- runs ------------------------------------------------------------------------------------ */
+/* The means of a block, which is not empty, to rows [at, at + count) of a run of n. Reader 0 is the
+ * manifest. */
+static kiln_status read_block_means(const partition *p, const kiln_chunk *c, uint64_t n,
+                                    uint64_t at, unsigned reader, kiln_error *err)
 {
     float *block = p->block + reader * p->n_block * 3;
     kiln_manifest *m = reader ? p->a->readers[reader - 1] : p->a->manifest;
     KILN_TRY(kiln_plane_read(m, c, "means", block, c->count * KILN_MEAN_BYTES, err));
-    for (int k = 0; k < 3; k++) memcpy(p->means + k * n + at, block + k * c->count, c->count * sizeof *p->means);
+    for (int k = 0; k < 3; k++)
+        memcpy(p->means + k * n + at, block + k * c->count, c->count * sizeof *p->means);
     return KILN_OK;
 }
 
-/* The means of a run of n rows, whole blocks from *block on, which becomes the block behind them. If several
- * fail, *err is that of one of them. */
+/* The means of a run of n rows, whole blocks from *block on, which becomes the block behind them.
+ * If several fail, *err is that of one of them. */
 static kiln_status read_means(const partition *p, uint64_t n, uint32_t *block, kiln_error *err)
 {
     const kiln_layer *l = p->a->layer;
@@ -174,7 +184,8 @@ static kiln_status read_means(const partition *p, uint64_t n, uint32_t *block, k
     for (uint32_t b = first; b < end; b++) {
         kiln_error why = {0};
         if (l->chunks[b].count == 0) continue;
-        const kiln_status one = read_block_means(p, &l->chunks[b], n, p->block_rows[b], (unsigned)omp_get_thread_num(), &why);
+        const kiln_status one = read_block_means(p, &l->chunks[b], n, p->block_rows[b],
+                                                 (unsigned)omp_get_thread_num(), &why);
         if (one == KILN_OK) continue;
 #pragma omp critical(kiln_partition)
         {
@@ -185,17 +196,21 @@ static kiln_status read_means(const partition *p, uint64_t n, uint32_t *block, k
     return st;
 }
 
-static kiln_status sort_run(const partition *p, uint64_t run, uint32_t *block, const kiln_place_files *to, kiln_error *err)
+static kiln_status sort_run(const partition *p, uint64_t run, uint32_t *block,
+                            const kiln_place_files *to, kiln_error *err)
 {
     const uint64_t first = p->starts[run], n = p->starts[run + 1] - first;
-    kiln_spatial_order_args a = {.n = n, .means = p->means, .half = p->a->half, .order = p->order, .codes = p->codes};
+    kiln_spatial_order_args a = {
+        .n = n, .means = p->means, .half = p->a->half, .order = p->order, .codes = p->codes};
     memcpy(a.centre, p->a->centre, sizeof a.centre);
     KILN_TRY(read_means(p, n, block, err));
     KILN_TRY(kiln_runner_run(p->a->runner, KILN_OP_spatial_order, &a, err));
     if (to->with_means) KILN_TRY(write_means(p, first, n, &to->means, err));
     for (uint64_t i = 0; first && i < n; i++) p->order[i] += (uint32_t)first;
-    KILN_TRY(kiln_scratch_write(&to->codes, first * sizeof *p->codes, p->codes, n * sizeof *p->codes, err));
-    return kiln_scratch_write(&to->rows, first * sizeof *p->order, p->order, n * sizeof *p->order, err);
+    KILN_TRY(kiln_scratch_write(&to->codes, first * sizeof *p->codes, p->codes,
+                                n * sizeof *p->codes, err));
+    return kiln_scratch_write(&to->rows, first * sizeof *p->order, p->order, n * sizeof *p->order,
+                              err);
 }
 
 static kiln_status make_runs(partition *p, const kiln_place_files *to, kiln_error *err)
@@ -204,10 +219,12 @@ static kiln_status make_runs(partition *p, const kiln_place_files *to, kiln_erro
     uint32_t block = 0;
     for (uint64_t i = 0; i < p->n_runs; i++)
         if (p->starts[i + 1] - p->starts[i] > longest) longest = p->starts[i + 1] - p->starts[i];
-    KILN_TRY(KILN_ALLOC_UNSET(&p->block_rows, p->a->layer->n_chunks, "the rows of the blocks", err));
     KILN_TRY(
-        kiln_alloc_unset((void **)&p->block, (p->a->n_readers + 1) * p->n_block, KILN_MEAN_BYTES, "the means of a block", err));
-    KILN_TRY(kiln_alloc_unset((void **)&p->means, longest, KILN_MEAN_BYTES, "the means of a layer", err));
+        KILN_ALLOC_UNSET(&p->block_rows, p->a->layer->n_chunks, "the rows of the blocks", err));
+    KILN_TRY(kiln_alloc_unset((void **)&p->block, (p->a->n_readers + 1) * p->n_block,
+                              KILN_MEAN_BYTES, "the means of a block", err));
+    KILN_TRY(kiln_alloc_unset((void **)&p->means, longest, KILN_MEAN_BYTES, "the means of a layer",
+                              err));
     KILN_TRY(KILN_ALLOC_UNSET(&p->order, longest, "the order of the rows", err));
     KILN_TRY(KILN_ALLOC_UNSET(&p->codes, longest, "the codes of the rows", err));
     for (uint64_t i = 0; i < p->n_runs; i++) KILN_TRY(sort_run(p, i, &block, to, err));
@@ -234,12 +251,15 @@ static kiln_status check_partition(const kiln_spatial_args *a, kiln_error *err)
     KILN_TRY(kiln_sort_check("partition", a->layer->count, err));
     for (uint32_t i = 0; i < a->layer->n_chunks; i++) sum += a->layer->chunks[i].count;
     if (sum != a->layer->count)
-        return kiln_fail(err, KILN_E_IO, "layer '%s' claims %llu rows, but its blocks have %llu", a->layer->kind,
-                         (unsigned long long)a->layer->count, (unsigned long long)sum);
+        return kiln_fail(err, KILN_E_IO, "layer '%s' claims %llu rows, but its blocks have %llu",
+                         a->layer->kind, (unsigned long long)a->layer->count,
+                         (unsigned long long)sum);
     if (is_enough(a->layer, a->ram)) return KILN_OK;
     return kiln_fail(err, KILN_E_CAP,
-                     "the order of layer '%s' takes at least %s of memory, but only %s are allowed; give more with --ram",
-                     a->layer->kind, kiln_size_text(kiln_spatial_least_ram(a->layer), least), kiln_size_text(a->ram, given));
+                     "the order of layer '%s' takes at least %s of memory, but only %s are "
+                     "allowed; give more with --ram",
+                     a->layer->kind, kiln_size_text(kiln_spatial_least_ram(a->layer), least),
+                     kiln_size_text(a->ram, given));
 }
 
 static kiln_status make_partition_order(partition *p, kiln_error *err)
@@ -259,7 +279,8 @@ static kiln_status make_partition_order(partition *p, kiln_error *err)
     if (several) {
         KILN_TRY(create_files(p, "", &p->done, err));
         const unsigned threads = kiln_runner_get_info(p->a->runner).threads;
-        KILN_TRY(kiln_merge_runs(&p->runs, p->starts, p->n_runs, merge_ram(p->a->ram), threads, &p->done, err));
+        KILN_TRY(kiln_merge_runs(&p->runs, p->starts, p->n_runs, merge_ram(p->a->ram), threads,
+                                 &p->done, err));
     }
     KILN_TRY(kiln_scratch_finish(&p->done.codes, err));
     if (p->done.with_means) KILN_TRY(kiln_scratch_finish(&p->done.means, err));

@@ -11,7 +11,8 @@
 #include <string.h>
 #include <sys/stat.h>
 
-/* LAYOUT: raise it when the bytes of any scratch file change their meaning, so that those of an earlier version are made again. */
+/* LAYOUT: raise it when the bytes of any scratch file change their meaning, so that those of an
+ * earlier version are made again. */
 enum { LAYOUT = 1, PIECES_AT_ONCE = 256, READ_BYTES = 1 << 16 };
 
 static const char magic[8] = {'k', 'i', 'l', 'n', 's', 'e', 'a', 'l'};
@@ -35,9 +36,12 @@ struct kiln_seal {
     uint64_t n, capacity;
 };
 
-uint64_t kiln_seal_ram(uint64_t n_writes) { return 2 * n_writes * sizeof(seal_piece); /* the list grows by doubling */ }
+uint64_t kiln_seal_ram(uint64_t n_writes)
+{
+    return 2 * n_writes * sizeof(seal_piece); /* the list grows by doubling */
+}
 
-/* ---- writing ------------------------------------------------------------------------------------------------------------ */
+/* ---- writing --------------------------------------------------------------------------------- */
 kiln_seal *kiln_seal_new(void)
 {
     kiln_seal *s;
@@ -60,7 +64,8 @@ static kiln_status add_piece(kiln_seal *s, const seal_piece *piece, kiln_error *
     if (s->n == s->capacity) {
         const uint64_t capacity = s->capacity ? 2 * s->capacity : 16;
         seal_piece *pieces = realloc(s->pieces, capacity * sizeof *pieces);
-        if (!pieces) return kiln_fail(err, KILN_E_NOMEM, "out of memory for the seal of a scratch file");
+        if (!pieces)
+            return kiln_fail(err, KILN_E_NOMEM, "out of memory for the seal of a scratch file");
         s->pieces = pieces;
         s->capacity = capacity;
     }
@@ -68,7 +73,8 @@ static kiln_status add_piece(kiln_seal *s, const seal_piece *piece, kiln_error *
     return KILN_OK;
 }
 
-kiln_status kiln_seal_note(kiln_seal *s, uint64_t at, const void *data, size_t bytes, kiln_error *err)
+kiln_status kiln_seal_note(kiln_seal *s, uint64_t at, const void *data, size_t bytes,
+                           kiln_error *err)
 {
     if (bytes == 0) return KILN_OK;
     const seal_piece piece = {.at = at, .bytes = bytes, .hash = kiln_hash_of(data, bytes)};
@@ -93,7 +99,8 @@ static bool pieces_cover(const seal_piece *pieces, uint64_t n, uint64_t *at)
     return true;
 }
 
-/* The folder's own name and the file's: the bake may be moved, and hosts may see it at different paths. */
+/* The folder's own name and the file's: the bake may be moved, and hosts may see it at different
+ * paths. */
 static kiln_hash hash_place(const char *path)
 {
     const char *slash = strrchr(path, '/'), *from = slash ? slash : path;
@@ -108,14 +115,16 @@ static seal_end end_for(const char *path, uint64_t bytes, uint64_t n)
     return end;
 }
 
-kiln_status kiln_seal_write(kiln_seal *s, int fd, const char *path, uint64_t bytes, int *why, kiln_error *err)
+kiln_status kiln_seal_write(kiln_seal *s, int fd, const char *path, uint64_t bytes, int *why,
+                            kiln_error *err)
 {
     uint64_t covered = 0;
     *why = 0;
     if (s->n > 1) qsort(s->pieces, s->n, sizeof *s->pieces, compare_places);
     if (!pieces_cover(s->pieces, s->n, &covered) || covered != bytes)
-        return kiln_fail(err, KILN_E_BUG, "scratch '%s' of %llu bytes is not written exactly once at byte %llu", path,
-                         (unsigned long long)bytes, (unsigned long long)covered);
+        return kiln_fail(err, KILN_E_BUG,
+                         "scratch '%s' of %llu bytes is not written exactly once at byte %llu",
+                         path, (unsigned long long)bytes, (unsigned long long)covered);
     seal_end end = end_for(path, bytes, s->n);
     kiln_hasher *h = kiln_hasher_new();
     kiln_hasher_update(h, s->pieces, s->n * sizeof *s->pieces);
@@ -123,12 +132,14 @@ kiln_status kiln_seal_write(kiln_seal *s, int fd, const char *path, uint64_t byt
     if (!h) return kiln_fail(err, KILN_E_NOMEM, "out of memory for the seal of scratch '%s'", path);
     end.sum = kiln_hasher_end(h);
     if (s->n) *why = kiln_file_pwrite(fd, bytes, s->pieces, s->n * sizeof *s->pieces, NULL);
-    if (!*why) *why = kiln_file_pwrite(fd, bytes + s->n * sizeof *s->pieces, &end, sizeof end, NULL);
+    if (!*why)
+        *why = kiln_file_pwrite(fd, bytes + s->n * sizeof *s->pieces, &end, sizeof end, NULL);
     if (!*why) return KILN_OK;
-    return kiln_fail(err, KILN_E_IO, "cannot write the seal of scratch '%s': %s", path, strerror(*why));
+    return kiln_fail(err, KILN_E_IO, "cannot write the seal of scratch '%s': %s", path,
+                     strerror(*why));
 }
 
-/* ---- reading ------------------------------------------------------------------------------------------------------------ */
+/* ---- reading --------------------------------------------------------------------------------- */
 typedef struct {
     int fd;
     const char *path;
@@ -144,7 +155,9 @@ static bool read_end(seal_reader *r)
     if (fstat(r->fd, &s) != 0 || !S_ISREG(s.st_mode)) return false;
     const uint64_t size = (uint64_t)s.st_size;
     if (size < sizeof r->end || size - sizeof r->end < r->bytes) return false;
-    if (kiln_file_read_at(r->fd, r->path, size - sizeof r->end, &r->end, sizeof r->end, NULL) != KILN_OK) return false;
+    if (kiln_file_read_at(r->fd, r->path, size - sizeof r->end, &r->end, sizeof r->end, NULL) !=
+        KILN_OK)
+        return false;
     const seal_end expected = end_for(r->path, r->bytes, r->end.n);
     return memcmp(&r->end, &expected, offsetof(seal_end, sum)) == 0 &&
            r->end.n == (size - sizeof r->end - r->bytes) / sizeof(seal_piece) &&
@@ -155,7 +168,8 @@ static bool read_end(seal_reader *r)
 static bool read_pieces(const seal_reader *r, uint64_t first, uint64_t *n)
 {
     *n = r->end.n - first < PIECES_AT_ONCE ? r->end.n - first : PIECES_AT_ONCE;
-    return kiln_file_read_at(r->fd, r->path, r->bytes + first * sizeof *r->some, r->some, *n * sizeof *r->some, NULL) == KILN_OK;
+    return kiln_file_read_at(r->fd, r->path, r->bytes + first * sizeof *r->some, r->some,
+                             *n * sizeof *r->some, NULL) == KILN_OK;
 }
 
 static bool is_seal_sound(const seal_reader *r, kiln_hasher *h)
@@ -191,7 +205,9 @@ static kiln_status check_pieces(const seal_reader *r, bool *sound, kiln_error *e
         *sound = read_pieces(r, first, &n);
         for (uint64_t i = 0; i < n && *sound; i++) {
             kiln_hasher *h = kiln_hasher_new();
-            if (!h) return kiln_fail(err, KILN_E_NOMEM, "out of memory while checking scratch '%s'", r->path);
+            if (!h)
+                return kiln_fail(err, KILN_E_NOMEM, "out of memory while checking scratch '%s'",
+                                 r->path);
             *sound = is_piece_sound(r, &r->some[i], h);
         }
     }
@@ -201,7 +217,8 @@ static kiln_status check_pieces(const seal_reader *r, bool *sound, kiln_error *e
 static kiln_status check_seal(const seal_reader *r, bool *sound, kiln_error *err)
 {
     kiln_hasher *h = kiln_hasher_new();
-    if (!h) return kiln_fail(err, KILN_E_NOMEM, "out of memory while checking scratch '%s'", r->path);
+    if (!h)
+        return kiln_fail(err, KILN_E_NOMEM, "out of memory while checking scratch '%s'", r->path);
     *sound = is_seal_sound(r, h);
     return KILN_OK;
 }
@@ -212,7 +229,8 @@ static void close_reader(seal_reader *r)
     free(r->data);
 }
 
-static kiln_status open_reader(int fd, const char *path, uint64_t bytes, seal_reader *r, kiln_error *err)
+static kiln_status open_reader(int fd, const char *path, uint64_t bytes, seal_reader *r,
+                               kiln_error *err)
 {
     *r = (seal_reader){.fd = fd, .path = path, .bytes = bytes};
     KILN_TRY(KILN_ALLOC_UNSET(&r->some, PIECES_AT_ONCE, "the seal of a scratch file", err));

@@ -1,9 +1,10 @@
-/* The merge of sorted runs: a heap of runs by (code of its next place, run), a buffer for each of them and one for what
- * comes out. Every byte is read once and written once, both in the order in which it lies in its file.
+/* The merge of sorted runs: a heap of runs by (code of its next place, run), a buffer for each of
+ * them and one for what comes out. Every byte is read once and written once, both in the order in
+ * which it lies in its file.
  *
- * Threads. Codes are cut into stretches, each merged by a thread with buffers of its own: where a stretch begins in a run is found
- * by halving, and the sum over all runs is its first place of what comes out. Places of one code are in one stretch, so the order
- * among them stays. */
+ * Threads. Codes are cut into stretches, each merged by a thread with buffers of its own: where a
+ * stretch begins in a run is found by halving, and the sum over all runs is its first place of what
+ * comes out. Places of one code are in one stretch, so the order among them stays. */
 #include "stages/spatial/spatial_merge.h"
 
 #include "base/memory.h"
@@ -37,7 +38,7 @@ typedef struct {
     void *block;
 } merge;
 
-/* ---- buffers ------------------------------------------------------------------------------------------------------------ */
+/* ---- buffers --------------------------------------------------------------------------------- */
 static places carve(unsigned char **at, uint64_t capacity, bool with_means)
 {
     places p;
@@ -50,7 +51,10 @@ static places carve(unsigned char **at, uint64_t capacity, bool with_means)
     return p;
 }
 
-static uint64_t place_bytes(bool with_means) { return KILN_PLACE_BYTES + (with_means ? KILN_MEAN_BYTES : 0); }
+static uint64_t place_bytes(bool with_means)
+{
+    return KILN_PLACE_BYTES + (with_means ? KILN_MEAN_BYTES : 0);
+}
 
 uint64_t kiln_merge_buffer_places(uint64_t ram, uint64_t n_runs, bool with_means)
 {
@@ -66,10 +70,12 @@ static kiln_status make_buffers(merge *m, uint64_t n_runs, uint64_t ram, kiln_er
     if (m->capacity < KILN_MERGE_ROWS_MIN) m->capacity = KILN_MERGE_ROWS_MIN;
     KILN_TRY(KILN_ALLOC(&m->runs, n_runs, "the runs of the order", err));
     KILN_TRY(KILN_ALLOC(&m->heap, n_runs, "the runs of the order", err));
-    KILN_TRY(kiln_alloc_unset(&m->block, (n_runs + 1) * m->capacity, each, "the merge of the order", err));
+    KILN_TRY(kiln_alloc_unset(&m->block, (n_runs + 1) * m->capacity, each, "the merge of the order",
+                              err));
     unsigned char *at = m->block;
     m->done = carve(&at, m->capacity, m->in->with_means);
-    for (uint64_t i = 0; i < n_runs; i++) m->runs[i].at = carve(&at, m->capacity, m->in->with_means);
+    for (uint64_t i = 0; i < n_runs; i++)
+        m->runs[i].at = carve(&at, m->capacity, m->in->with_means);
     return KILN_OK;
 }
 
@@ -78,10 +84,13 @@ static kiln_status refill(const merge *m, run *r, kiln_error *err)
     r->next = 0;
     r->n = r->end - r->file_at < m->capacity ? r->end - r->file_at : m->capacity;
     if (r->n == 0) return KILN_OK;
-    KILN_TRY(kiln_scratch_read(&m->in->codes, r->file_at * sizeof *r->at.codes, r->at.codes, r->n * sizeof *r->at.codes, err));
-    KILN_TRY(kiln_scratch_read(&m->in->rows, r->file_at * sizeof *r->at.rows, r->at.rows, r->n * sizeof *r->at.rows, err));
+    KILN_TRY(kiln_scratch_read(&m->in->codes, r->file_at * sizeof *r->at.codes, r->at.codes,
+                               r->n * sizeof *r->at.codes, err));
+    KILN_TRY(kiln_scratch_read(&m->in->rows, r->file_at * sizeof *r->at.rows, r->at.rows,
+                               r->n * sizeof *r->at.rows, err));
     if (m->in->with_means)
-        KILN_TRY(kiln_scratch_read(&m->in->means, r->file_at * KILN_MEAN_BYTES, r->at.means, r->n * KILN_MEAN_BYTES, err));
+        KILN_TRY(kiln_scratch_read(&m->in->means, r->file_at * KILN_MEAN_BYTES, r->at.means,
+                                   r->n * KILN_MEAN_BYTES, err));
     r->file_at += r->n;
     return KILN_OK;
 }
@@ -89,19 +98,23 @@ static kiln_status refill(const merge *m, run *r, kiln_error *err)
 static kiln_status flush(merge *m, kiln_error *err)
 {
     const uint64_t n = m->n_done, at = m->out_at;
-    KILN_TRY(kiln_scratch_write(&m->out->codes, at * sizeof *m->done.codes, m->done.codes, n * sizeof *m->done.codes, err));
-    KILN_TRY(kiln_scratch_write(&m->out->rows, at * sizeof *m->done.rows, m->done.rows, n * sizeof *m->done.rows, err));
+    KILN_TRY(kiln_scratch_write(&m->out->codes, at * sizeof *m->done.codes, m->done.codes,
+                                n * sizeof *m->done.codes, err));
+    KILN_TRY(kiln_scratch_write(&m->out->rows, at * sizeof *m->done.rows, m->done.rows,
+                                n * sizeof *m->done.rows, err));
     if (m->out->with_means)
-        KILN_TRY(kiln_scratch_write(&m->out->means, at * KILN_MEAN_BYTES, m->done.means, n * KILN_MEAN_BYTES, err));
+        KILN_TRY(kiln_scratch_write(&m->out->means, at * KILN_MEAN_BYTES, m->done.means,
+                                    n * KILN_MEAN_BYTES, err));
     m->out_at += n;
     m->n_done = 0;
     return KILN_OK;
 }
 
-/* ---- the heap ----------------------------------------------------------------------------------------------------------- */
+/* ---- the heap -------------------------------------------------------------------------------- */
 static bool is_before(const merge *m, uint32_t a, uint32_t b)
 {
-    const uint64_t x = m->runs[a].at.codes[m->runs[a].next], y = m->runs[b].at.codes[m->runs[b].next];
+    const uint64_t x = m->runs[a].at.codes[m->runs[a].next],
+                   y = m->runs[b].at.codes[m->runs[b].next];
     return x != y ? x < y : a < b;
 }
 
@@ -117,7 +130,8 @@ static void sift_down(merge *m, uint64_t i)
 }
 
 /* begin[n_runs], end[n_runs]: the stretch in each run. */
-static kiln_status fill_heap(merge *m, const uint64_t *begin, const uint64_t *end, uint64_t n_runs, kiln_error *err)
+static kiln_status fill_heap(merge *m, const uint64_t *begin, const uint64_t *end, uint64_t n_runs,
+                             kiln_error *err)
 {
     for (uint64_t i = 0; i < n_runs; i++) {
         run *r = &m->runs[i];
@@ -146,7 +160,7 @@ static kiln_status pour(merge *m, kiln_error *err)
     return flush(m, err);
 }
 
-/* ---- stretches ---------------------------------------------------------------------------------------------------------- */
+/* ---- stretches ------------------------------------------------------------------------------- */
 typedef struct {
     const kiln_place_files *in, *out;
     const uint64_t *starts;
@@ -161,7 +175,8 @@ static kiln_status code_at(const stretches *s, uint64_t place, uint64_t *out, ki
 }
 
 /* The first place of a run that is not below the code. */
-static kiln_status find_code(const stretches *s, uint64_t r, uint64_t code, uint64_t *out, kiln_error *err)
+static kiln_status find_code(const stretches *s, uint64_t r, uint64_t code, uint64_t *out,
+                             kiln_error *err)
 {
     uint64_t lo = s->starts[r], hi = s->starts[r + 1];
     while (lo < hi) {
@@ -177,7 +192,8 @@ static kiln_status find_code(const stretches *s, uint64_t r, uint64_t code, uint
     return KILN_OK;
 }
 
-/* The first run is a sample of them all: runs that are unlike each other make stretches of other lengths, no other result. */
+/* The first run is a sample of them all: runs that are unlike each other make stretches of other
+ * lengths, no other result. */
 static kiln_status cut_stretches(stretches *s, kiln_error *err)
 {
     const uint64_t first = s->starts[0], n_first = s->starts[1] - first;
@@ -189,7 +205,8 @@ static kiln_status cut_stretches(stretches *s, kiln_error *err)
     for (unsigned i = 1; i < s->n; i++) {
         uint64_t code;
         KILN_TRY(code_at(s, first + n_first / s->n * i, &code, err));
-        for (uint64_t r = 0; r < s->n_runs; r++) KILN_TRY(find_code(s, r, code, &s->cuts[i * s->n_runs + r], err));
+        for (uint64_t r = 0; r < s->n_runs; r++)
+            KILN_TRY(find_code(s, r, code, &s->cuts[i * s->n_runs + r], err));
     }
     return KILN_OK;
 }
@@ -227,14 +244,16 @@ static kiln_status merge_stretches(const stretches *s, kiln_error *err)
 }
 
 /* Returns how many threads have room for the least buffers; one has it in any case. */
-static unsigned threads_with_room(const kiln_place_files *f, uint64_t n_runs, uint64_t ram, unsigned threads)
+static unsigned threads_with_room(const kiln_place_files *f, uint64_t n_runs, uint64_t ram,
+                                  unsigned threads)
 {
     const uint64_t most = ram / ((n_runs + 1) * KILN_MERGE_ROWS_MIN * place_bytes(f->with_means));
     return most < 1 || threads < 1 ? 1 : most < threads ? (unsigned)most : threads;
 }
 
-kiln_status kiln_merge_runs(const kiln_place_files *runs, const uint64_t *starts, uint64_t n_runs, uint64_t ram, unsigned threads,
-                            const kiln_place_files *out, kiln_error *err)
+kiln_status kiln_merge_runs(const kiln_place_files *runs, const uint64_t *starts, uint64_t n_runs,
+                            uint64_t ram, unsigned threads, const kiln_place_files *out,
+                            kiln_error *err)
 {
     stretches s = {.in = runs, .out = out, .starts = starts, .n_runs = n_runs};
     s.n = threads_with_room(runs, n_runs, ram, threads);

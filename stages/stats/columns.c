@@ -29,12 +29,15 @@ static const void *component(const void *plane, uint64_t n, uint64_t c, kiln_typ
     return plane ? (const char *)plane + c * n * kiln_type_size(type) : NULL;
 }
 
-static void add_components(kiln_stats_columns *out, const char *const *names, kiln_type type, const void *plane, uint64_t n)
+static void add_components(kiln_stats_columns *out, const char *const *names, kiln_type type,
+                           const void *plane, uint64_t n)
 {
-    for (uint64_t c = 0; names[c]; c++) add_column(out, names[c], type, component(plane, n, c, type));
+    for (uint64_t c = 0; names[c]; c++)
+        add_column(out, names[c], type, component(plane, n, c, type));
 }
 
-/* A PLY has all coefficients of red, then those of green, then of blue; the plane has the colours of one coefficient together. */
+/* A PLY has all coefficients of red, then those of green, then of blue; the plane has the colours
+ * of one coefficient together. */
 static void add_rest(kiln_stats_columns *out, uint32_t degree, const float *shN, uint64_t n)
 {
     const uint64_t k = kiln_sh_components(degree) / 3;
@@ -45,11 +48,15 @@ static void add_rest(kiln_stats_columns *out, uint32_t degree, const float *shN,
     }
 }
 
-static const char *const xyz[] = {"x", "y", "z", NULL}, *const rot[] = {"rot_0", "rot_1", "rot_2", "rot_3", NULL},
-                         *const scale[] = {"scale_0", "scale_1", "scale_2", NULL}, *const opacity[] = {"opacity", NULL},
-                         *const dc[] = {"f_dc_0", "f_dc_1", "f_dc_2", NULL}, *const rgb[] = {"red", "green", "blue", NULL};
+static const char *const xyz[] = {"x", "y", "z", NULL},
+                         *const rot[] = {"rot_0", "rot_1", "rot_2", "rot_3", NULL},
+                         *const scale[] = {"scale_0", "scale_1", "scale_2", NULL},
+                         *const opacity[] = {"opacity", NULL},
+                         *const dc[] = {"f_dc_0", "f_dc_1", "f_dc_2", NULL},
+                         *const rgb[] = {"red", "green", "blue", NULL};
 
-void kiln_stats_columns_of_rows(const kiln_source_info *info, const kiln_rows *rows, kiln_stats_columns *out)
+void kiln_stats_columns_of_rows(const kiln_source_info *info, const kiln_rows *rows,
+                                kiln_stats_columns *out)
 {
     static const kiln_rows none;
     const kiln_rows *r = rows ? rows : &none;
@@ -64,20 +71,24 @@ void kiln_stats_columns_of_rows(const kiln_source_info *info, const kiln_rows *r
     }
     if (info->has_rgb) add_components(out, rgb, KILN_TYPE_F32, r->rgb, r->n);
     for (uint32_t e = 0; e < info->n_extras; e++)
-        if (!info->extras[e].raw) add_extra(out, info->extras[e].name, info->extras[e].type, r->extras[e]);
+        if (!info->extras[e].raw)
+            add_extra(out, info->extras[e].name, info->extras[e].type, r->extras[e]);
 }
 
-void kiln_stats_columns_of_chunk(const kiln_chunk *c, const void *const *planes, kiln_stats_columns *out)
+void kiln_stats_columns_of_chunk(const kiln_chunk *c, const void *const *planes,
+                                 kiln_stats_columns *out)
 {
     static const struct {
         const char *plane;
         const char *const *names;
-    } known[] = {{"means", xyz}, {"quats", rot}, {"log_scales", scale}, {"opacity_logits", opacity}, {"sh0", dc}, {"rgb", rgb}};
+    } known[] = {{"means", xyz}, {"quats", rot}, {"log_scales", scale}, {"opacity_logits", opacity},
+                 {"sh0", dc},    {"rgb", rgb}};
     const kiln_plane *p;
     out->n = 0;
     for (size_t k = 0; k < sizeof known / sizeof *known; k++)
         if ((p = kiln_chunk_plane(c, known[k].plane)))
-            add_components(out, known[k].names, p->type, planes ? planes[p - c->planes] : NULL, c->count);
+            add_components(out, known[k].names, p->type, planes ? planes[p - c->planes] : NULL,
+                           c->count);
     if ((p = kiln_chunk_plane(c, "shN"))) {
         uint32_t degree = 1;
         while (degree < 4 && kiln_sh_components(degree) < p->components) degree++;

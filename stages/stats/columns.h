@@ -19,9 +19,11 @@ typedef struct {
 } kiln_stats_columns;
 
 /* Of rows as a reader gives them; rows NULL: the names alone. */
-void kiln_stats_columns_of_rows(const kiln_source_info *info, const kiln_rows *rows, kiln_stats_columns *out);
+void kiln_stats_columns_of_rows(const kiln_source_info *info, const kiln_rows *rows,
+                                kiln_stats_columns *out);
 /* Of a chunk; planes[k] is the data of plane k, or planes is NULL. */
-void kiln_stats_columns_of_chunk(const kiln_chunk *c, const void *const *planes, kiln_stats_columns *out);
+void kiln_stats_columns_of_chunk(const kiln_chunk *c, const void *const *planes,
+                                 kiln_stats_columns *out);
 /* The index of a column; UINT32_MAX: there is none. */
 uint32_t kiln_stats_column_find(const kiln_stats_columns *c, const char *name);
 /* A number of it as float32, in which quantiles are counted. */

@@ -1,9 +1,11 @@
 /* stats -- what kiln-stats finds out of a file of rows or of a layer, and tells.
  *
- * Rows are those of a file as its reader gives them, before anything is sanitised, so what is not finite is counted; or the planes
- * of a layer. Pairs are counted of sanitised rows. Moments are of a block and added in the order of blocks, counts are whole
- * numbers, so the numbers do not depend on threads. Quantiles are exact (tally.h). Rejected: a histogram between the extremes, as
- * splat-transform has it, in which one Gaussian at 10^7 hides all others; of 1,000 its fill ratio is 122.87, exact is 123.03. */
+ * Rows are those of a file as its reader gives them, before anything is sanitised, so what is not
+ * finite is counted; or the planes of a layer. Pairs are counted of sanitised rows. Moments are of
+ * a block and added in the order of blocks, counts are whole numbers, so the numbers do not depend
+ * on threads. Quantiles are exact (tally.h). Rejected: a histogram between the extremes, as
+ * splat-transform has it, in which one Gaussian at 10^7 hides all others; of 1,000 its fill ratio
+ * is 122.87, exact is 123.03. */
 #ifndef KILN_STAGES_STATS_H
 #define KILN_STAGES_STATS_H
 
@@ -35,8 +37,9 @@ typedef struct {
     uint64_t n_rows, n_blocks;
     kiln_stats_columns columns;
     kiln_stats_of_column *of; /* [columns.n] */
-    /* Areas of all ellipses at one standard deviation over the mean area of the three faces of the box of the central 98 % of the
-     * positions: about how many layers are drawn over each other. As splat-transform has it. NAN: no Gaussians. */
+    /* Areas of all ellipses at one standard deviation over the mean area of the three faces of the
+     * box of the central 98 % of the positions: about how many layers are drawn over each other. As
+     * splat-transform has it. NAN: no Gaussians. */
     double fill_ratio;
     kiln_view_request *views; /* [n_views] of --pairs */
     const kiln_camera *cameras;
@@ -46,8 +49,10 @@ typedef struct {
     uint32_t n_views;
 } kiln_stats;
 
-/* Opens the rows and makes all passes over them. As kiln_run_units. Release after a failure, too. */
-kiln_status kiln_stats_make(kiln_run *r, const char *path, kiln_stats *s, kiln_error *err) KILN_MUST_CHECK;
+/* Opens the rows and makes all passes over them. As kiln_run_units. Release after a failure,
+ * too. */
+kiln_status kiln_stats_make(kiln_run *r, const char *path, kiln_stats *s,
+                            kiln_error *err) KILN_MUST_CHECK;
 void kiln_stats_release(kiln_stats *s);
 /* Text on stdout, or with --json the report. */
 kiln_status kiln_stats_tell(kiln_run *r, const kiln_stats *s, kiln_error *err) KILN_MUST_CHECK;

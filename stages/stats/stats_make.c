@@ -1,4 +1,5 @@
-/* stats_make -- see stats.h. The parent: which rows, three passes over their columns, then one over their pairs. */
+/* stats_make -- see stats.h. The parent: which rows, three passes over their columns, then one over
+ * their pairs. */
 #include "stages/stats/stats.h"
 
 #include "base/checked.h"
@@ -18,7 +19,7 @@ kiln_stats_options kiln_stats_given;
 
 enum { UNITS = 16, COUNTS_BYTES = 64 << 20 };
 
-/* ---- which rows ------------------------------------------------------------------------------------------------- */
+/* ---- which rows ------------------------------------------------------------------------------ */
 
 static bool is_manifest(const char *path)
 {
@@ -26,7 +27,8 @@ static bool is_manifest(const char *path)
     char first[sizeof head];
     int fd;
     if (!kiln_is_file(path) || kiln_file_open(path, &fd, NULL) != KILN_OK) return false;
-    const bool is = kiln_file_read_at(fd, path, 0, first, sizeof first, NULL) == KILN_OK && memcmp(first, head, sizeof head) == 0;
+    const bool is = kiln_file_read_at(fd, path, 0, first, sizeof first, NULL) == KILN_OK &&
+                    memcmp(first, head, sizeof head) == 0;
     (void)close(fd); /* was only read */
     return is;
 }
@@ -37,7 +39,8 @@ static kiln_status open_layer(kiln_run *r, const char *path, kiln_stats *s, kiln
     KILN_TRY(kiln_run_open_existing(r, path, KILN_OPEN_READ, err));
     if (!kiln_run_manifest(r)) return kiln_fail(err, KILN_E_INPUT, "'%s' is empty", path);
     KILN_TRY(kiln_scene_get(kiln_run_manifest(r), &s->scene, err));
-    KILN_TRY(kiln_layer_current(kiln_run_manifest(r), kiln_layer_kind_chosen(kiln_drawable_names, kiln_stats_given.layer),
+    KILN_TRY(kiln_layer_current(kiln_run_manifest(r),
+                                kiln_layer_kind_chosen(kiln_drawable_names, kiln_stats_given.layer),
                                 &s->layer, err));
     (void)snprintf(s->format, sizeof s->format, "manifest");
     s->n_blocks = s->layer->n_chunks;
@@ -50,7 +53,8 @@ static kiln_status open_file(kiln_run *r, const char *path, kiln_stats *s, kiln_
 {
     const char *temporary = getenv("TMPDIR"), *const files[] = {path};
     char near[KILN_PATH_MAX];
-    KILN_TRY(kiln_path_join(near, sizeof near, temporary && *temporary ? temporary : "/tmp", "kiln-stats", err));
+    KILN_TRY(kiln_path_join(near, sizeof near, temporary && *temporary ? temporary : "/tmp",
+                            "kiln-stats", err));
     KILN_TRY(kiln_plain_rows_find(files, 1, kiln_stats_given.cameras, &s->rows, err));
     KILN_TRY(kiln_plain_rows_open(r, near, &s->rows, err));
     kiln_import_result *i = &s->rows.in;
@@ -63,7 +67,7 @@ static kiln_status open_file(kiln_run *r, const char *path, kiln_stats *s, kiln_
     return KILN_OK;
 }
 
-/* ---- lists of units --------------------------------------------------------------------------------------------- */
+/* ---- lists of units -------------------------------------------------------------------------- */
 
 typedef struct {
     kiln_unit *units;
@@ -83,7 +87,8 @@ static void release_units(unit_list *l)
 static uint64_t largest_block(const kiln_stats *s)
 {
     uint64_t most = s->of_layer ? 0 : KILN_BLOCK_ROWS;
-    for (uint32_t c = 0; s->of_layer && c < s->layer->n_chunks; c++) most = kiln_max_u64(most, s->layer->chunks[c].count);
+    for (uint32_t c = 0; s->of_layer && c < s->layer->n_chunks; c++)
+        most = kiln_max_u64(most, s->layer->chunks[c].count);
     return most;
 }
 
@@ -93,64 +98,82 @@ static uint64_t reading_ram(const kiln_stats *s)
     if (!s->of_layer) return kiln_import_block_ram(&s->rows.in);
     for (uint32_t c = 0; c < s->layer->n_chunks; c++) {
         uint64_t all = 0;
-        for (uint32_t p = 0; p < s->layer->chunks[c].n_planes; p++) all += s->layer->chunks[c].planes[p].data.raw_bytes;
+        for (uint32_t p = 0; p < s->layer->chunks[c].n_planes; p++)
+            all += s->layer->chunks[c].planes[p].data.raw_bytes;
         most = kiln_max_u64(most, all + kiln_read_ram(all));
     }
     return most;
 }
 
-static kiln_status share_facts(const kiln_stats *s, const kiln_stats_shared *shared, unit_list *l, kiln_error *err)
+static kiln_status share_facts(const kiln_stats *s, const kiln_stats_shared *shared, unit_list *l,
+                               kiln_error *err)
 {
     KILN_TRY(kiln_buffer_put(&l->shared, shared, sizeof *shared, err));
-    for (uint32_t c = 0; shared->pass > 0 && shared->pass < KILN_STATS_PASSES && c < shared->n_columns; c++)
+    for (uint32_t c = 0;
+         shared->pass > 0 && shared->pass < KILN_STATS_PASSES && c < shared->n_columns; c++)
         KILN_TRY(kiln_buffer_put(&l->shared, &s->of[c].search, sizeof s->of[c].search, err));
-    if (shared->n_views) KILN_TRY(kiln_buffer_put(&l->shared, s->views, s->n_views * sizeof *s->views, err));
+    if (shared->n_views)
+        KILN_TRY(kiln_buffer_put(&l->shared, s->views, s->n_views * sizeof *s->views, err));
     return kiln_buffer_put(&l->shared, s->rows.packed.data, s->rows.packed.size, err);
 }
 
 /* As many units as their counts have room for; blocks one behind the other. */
-static kiln_status run_pass(kiln_run *r, const kiln_stats *s, uint32_t pass, unit_list *l, kiln_error *err)
+static kiln_status run_pass(kiln_run *r, const kiln_stats *s, uint32_t pass, unit_list *l,
+                            kiln_error *err)
 {
     const kiln_stats_shared shared = {.pass = pass,
                                       .n_columns = s->columns.n,
                                       .n_views = pass == KILN_STATS_PAIRS ? s->n_views : 0,
                                       .of_layer = s->of_layer,
-                                      .kind = s->of_layer ? kiln_layer_kind_find(s->layer->kind) : KILN_LAYER_source};
-    const uint64_t counts = pass < KILN_STATS_PASSES ? s->columns.n * (uint64_t)kiln_stats_counters(pass) * sizeof(uint32_t) : 1;
-    l->n = kiln_min_u64(s->n_blocks, kiln_max_u64(1, kiln_min_u64(UNITS, COUNTS_BYTES / kiln_max_u64(counts, 1))));
+                                      .kind = s->of_layer ? kiln_layer_kind_find(s->layer->kind)
+                                                          : KILN_LAYER_source};
+    const uint64_t counts =
+        pass < KILN_STATS_PASSES
+            ? s->columns.n * (uint64_t)kiln_stats_counters(pass) * sizeof(uint32_t)
+            : 1;
+    l->n = kiln_min_u64(
+        s->n_blocks, kiln_max_u64(1, kiln_min_u64(UNITS, COUNTS_BYTES / kiln_max_u64(counts, 1))));
     KILN_TRY(share_facts(s, &shared, l, err));
     KILN_TRY(KILN_ALLOC(&l->units, l->n, "units", err));
     KILN_TRY(KILN_ALLOC(&l->requests, l->n, "units", err));
     for (uint64_t u = 0; u < l->n; u++) {
-        const uint32_t first = (uint32_t)(s->n_blocks * u / l->n), end = (uint32_t)(s->n_blocks * (u + 1) / l->n);
+        const uint32_t first = (uint32_t)(s->n_blocks * u / l->n),
+                       end = (uint32_t)(s->n_blocks * (u + 1) / l->n);
         l->requests[u] = (kiln_stats_request){first, end - first};
-        l->units[u] = (kiln_unit){.payload = &l->requests[u],
-                                  .payload_bytes = sizeof l->requests[u],
-                                  .shared_payload = l->shared.data,
-                                  .shared_payload_bytes = l->shared.size,
-                                  .cost = end - first,
-                                  .n_outputs = 3,
-                                  .ram = reading_ram(s) + kiln_shared_payload_ram(l->shared.size) +
-                                         kiln_stats_unit_ram(&shared, end - first, largest_block(s)),
-                                  .volatile_result = true};
-        (void)snprintf(l->units[u].name, sizeof l->units[u].name, "rows %llu", (unsigned long long)u);
+        l->units[u] =
+            (kiln_unit){.payload = &l->requests[u],
+                        .payload_bytes = sizeof l->requests[u],
+                        .shared_payload = l->shared.data,
+                        .shared_payload_bytes = l->shared.size,
+                        .cost = end - first,
+                        .n_outputs = 3,
+                        .ram = reading_ram(s) + kiln_shared_payload_ram(l->shared.size) +
+                               kiln_stats_unit_ram(&shared, end - first, largest_block(s)),
+                        .volatile_result = true};
+        (void)snprintf(l->units[u].name, sizeof l->units[u].name, "rows %llu",
+                       (unsigned long long)u);
     }
-    return kiln_run_units(r, pass == KILN_STATS_PAIRS ? "counting pairs" : "measuring", l->units, l->n, err);
+    return kiln_run_units(r, pass == KILN_STATS_PAIRS ? "counting pairs" : "measuring", l->units,
+                          l->n, err);
 }
 
-/* ---- what comes back -------------------------------------------------------------------------------------------- */
+/* ---- what comes back ------------------------------------------------------------------------- */
 
-static kiln_status take_moments(kiln_run *r, const unit_list *l, kiln_stats *s, double *area, kiln_error *err)
+static kiln_status take_moments(kiln_run *r, const unit_list *l, kiln_stats *s, double *area,
+                                kiln_error *err)
 {
     for (uint64_t u = 0; u < l->n; u++) {
         kiln_stats_moments *moments = NULL;
         double *areas = NULL;
         uint64_t bytes;
-        kiln_status st = kiln_unit_data(r, &l->units[u], KILN_STATS_MOMENTS, (void **)&moments, &bytes, err);
-        if (st == KILN_OK) st = kiln_unit_data(r, &l->units[u], KILN_STATS_AREAS, (void **)&areas, &bytes, err);
+        kiln_status st =
+            kiln_unit_data(r, &l->units[u], KILN_STATS_MOMENTS, (void **)&moments, &bytes, err);
+        if (st == KILN_OK)
+            st = kiln_unit_data(r, &l->units[u], KILN_STATS_AREAS, (void **)&areas, &bytes, err);
         for (uint64_t b = 0; st == KILN_OK && b < l->requests[u].n; b++) {
             *area += areas[b];
-            for (uint32_t c = 0; c < s->columns.n; c++) kiln_stats_moments_add(&s->of[c].moments, &moments[b * s->columns.n + c]);
+            for (uint32_t c = 0; c < s->columns.n; c++)
+                kiln_stats_moments_add(&s->of[c].moments, &moments[b * s->columns.n + c]);
         }
         free(areas);
         free(moments);
@@ -159,7 +182,8 @@ static kiln_status take_moments(kiln_run *r, const unit_list *l, kiln_stats *s, 
     return KILN_OK;
 }
 
-static kiln_status take_counts(kiln_run *r, const unit_list *l, kiln_stats *s, uint32_t pass, kiln_error *err)
+static kiln_status take_counts(kiln_run *r, const unit_list *l, kiln_stats *s, uint32_t pass,
+                               kiln_error *err)
 {
     const uint64_t counters = kiln_stats_counters(pass);
     uint64_t *sums, bytes;
@@ -168,7 +192,8 @@ static kiln_status take_counts(kiln_run *r, const unit_list *l, kiln_stats *s, u
     for (uint64_t u = 0; u < l->n && st == KILN_OK; u++) {
         uint32_t *counts = NULL;
         st = kiln_unit_data(r, &l->units[u], KILN_STATS_COUNTS, (void **)&counts, &bytes, err);
-        for (uint64_t k = 0; st == KILN_OK && k < s->columns.n * counters; k++) sums[k] += counts[k];
+        for (uint64_t k = 0; st == KILN_OK && k < s->columns.n * counters; k++)
+            sums[k] += counts[k];
         free(counts);
     }
     for (uint32_t c = 0; st == KILN_OK && c < s->columns.n; c++)
@@ -181,15 +206,18 @@ static kiln_status take_bars(kiln_run *r, const unit_list *l, kiln_stats *s, kil
 {
     for (uint64_t u = 0; u < l->n; u++) {
         uint64_t *bars, bytes;
-        KILN_TRY(kiln_unit_data(r, &l->units[u], KILN_STATS_BAR_COUNTS, (void **)&bars, &bytes, err));
+        KILN_TRY(
+            kiln_unit_data(r, &l->units[u], KILN_STATS_BAR_COUNTS, (void **)&bars, &bytes, err));
         for (uint32_t c = 0; c < s->columns.n; c++)
-            for (int k = 0; k < KILN_STATS_BARS; k++) s->of[c].bars[k] += bars[c * KILN_STATS_BARS + (uint32_t)k];
+            for (int k = 0; k < KILN_STATS_BARS; k++)
+                s->of[c].bars[k] += bars[c * KILN_STATS_BARS + (uint32_t)k];
         free(bars);
     }
     return KILN_OK;
 }
 
-static kiln_status make_pass(kiln_run *r, kiln_stats *s, uint32_t pass, double *area, kiln_error *err)
+static kiln_status make_pass(kiln_run *r, kiln_stats *s, uint32_t pass, double *area,
+                             kiln_error *err)
 {
     unit_list l = {0};
     kiln_status st = run_pass(r, s, pass, &l, err);
@@ -203,7 +231,8 @@ static kiln_status make_pass(kiln_run *r, kiln_stats *s, uint32_t pass, double *
 }
 
 /* The box of the central rows, by two of the quantiles. */
-static bool central_box(const kiln_stats *s, uint32_t low, uint32_t high, double lo[3], double hi[3])
+static bool central_box(const kiln_stats *s, uint32_t low, uint32_t high, double lo[3],
+                        double hi[3])
 {
     const uint32_t x = kiln_stats_column_find(&s->columns, "x");
     if (x == UINT32_MAX) return false;
@@ -218,11 +247,12 @@ static double fill_ratio(const kiln_stats *s, double area)
 {
     double lo[3], hi[3];
     if (s->scene.kind != KILN_SCENE_SPLATS || !central_box(s, 1, 7, lo, hi)) return (double)NAN;
-    const double x = hi[0] - lo[0], y = hi[1] - lo[1], z = hi[2] - lo[2], faces = (x * y + y * z + z * x) / 3;
+    const double x = hi[0] - lo[0], y = hi[1] - lo[1], z = hi[2] - lo[2],
+                 faces = (x * y + y * z + z * x) / 3;
     return faces > 0 ? area / faces : (double)INFINITY;
 }
 
-/* ---- pairs ------------------------------------------------------------------------------------------------------ */
+/* ---- pairs ----------------------------------------------------------------------------------- */
 
 /* Digits alone, 1 to 2^20; *text moves behind them. */
 static bool read_side(const char **text, uint32_t *out)
@@ -239,9 +269,11 @@ kiln_status kiln_stats_size(const char *text, uint32_t size[2], kiln_error *err)
     const char *text_left = text;
     size[0] = size[1] = 0;
     if (strcmp(text, "own") == 0) return KILN_OK;
-    if (read_side(&text_left, &size[0]) && *text_left++ == 'x' && read_side(&text_left, &size[1]) && *text_left == '\0')
+    if (read_side(&text_left, &size[0]) && *text_left++ == 'x' && read_side(&text_left, &size[1]) &&
+        *text_left == '\0')
         return KILN_OK;
-    return kiln_fail(err, KILN_E_USAGE, "--pairs takes a size such as 512x512, or own, not '%.40s'", text);
+    return kiln_fail(err, KILN_E_USAGE, "--pairs takes a size such as 512x512, or own, not '%.40s'",
+                     text);
 }
 
 /* Those of --cameras, of the manifest, or eight on a circle. */
@@ -252,14 +284,16 @@ static kiln_status choose_cameras(kiln_run *r, kiln_stats *s, kiln_error *err)
     if (s->of_layer && !kiln_stats_given.cameras)
         KILN_TRY(kiln_cameras_get(kiln_run_manifest(r), &s->own_cameras, &s->n_views, err));
     if (s->of_layer && kiln_stats_given.cameras)
-        return kiln_fail(err, KILN_E_USAGE, "--cameras is for files; of a manifest its own cameras are taken");
+        return kiln_fail(err, KILN_E_USAGE,
+                         "--cameras is for files; of a manifest its own cameras are taken");
     s->cameras = s->own_cameras;
     if (!s->of_layer && set->n_cameras) {
         s->cameras = set->cameras;
         s->n_views = set->n_cameras;
     }
     if (s->n_views > KILN_STATS_VIEWS)
-        return kiln_fail(err, KILN_E_USAGE, "%u cameras are too many for --pairs, which takes %d", s->n_views, KILN_STATS_VIEWS);
+        return kiln_fail(err, KILN_E_USAGE, "%u cameras are too many for --pairs, which takes %d",
+                         s->n_views, KILN_STATS_VIEWS);
     if (s->n_views || !central_box(s, 2, 6, lo, hi)) return KILN_OK;
     KILN_TRY(KILN_ALLOC(&s->own_cameras, KILN_ORBIT_CAMERAS, "cameras", err));
     kiln_orbit(s->scene.up_axis, lo, hi, s->own_cameras);
@@ -303,7 +337,8 @@ static kiln_status count_all_pairs(kiln_run *r, kiln_stats *s, kiln_error *err)
     kiln_stats_pairs *sums;
     uint64_t bytes;
     if (s->scene.kind != KILN_SCENE_SPLATS)
-        return kiln_fail(err, KILN_E_USAGE, "--pairs counts those of Gaussians, and these are points");
+        return kiln_fail(err, KILN_E_USAGE,
+                         "--pairs counts those of Gaussians, and these are points");
     KILN_TRY(choose_cameras(r, s, err));
     KILN_TRY(make_views(s, err));
     kiln_status st = run_pass(r, s, KILN_STATS_PAIRS, &l, err);
@@ -320,15 +355,17 @@ static kiln_status count_all_pairs(kiln_run *r, kiln_stats *s, kiln_error *err)
     return st;
 }
 
-/* ---- all of it -------------------------------------------------------------------------------------------------- */
+/* ---- all of it ------------------------------------------------------------------------------- */
 
 kiln_status kiln_stats_make(kiln_run *r, const char *path, kiln_stats *s, kiln_error *err)
 {
     double area = 0;
     KILN_TRY(is_manifest(path) ? open_layer(r, path, s, err) : open_file(r, path, s, err));
     KILN_TRY(KILN_ALLOC(&s->of, s->columns.n, "columns", err));
-    for (uint32_t c = 0; c < s->columns.n; c++) s->of[c].moments = (kiln_stats_moments){.min = INFINITY, .max = -INFINITY};
-    for (uint32_t pass = 0; pass < KILN_STATS_PASSES; pass++) KILN_TRY(make_pass(r, s, pass, &area, err));
+    for (uint32_t c = 0; c < s->columns.n; c++)
+        s->of[c].moments = (kiln_stats_moments){.min = INFINITY, .max = -INFINITY};
+    for (uint32_t pass = 0; pass < KILN_STATS_PASSES; pass++)
+        KILN_TRY(make_pass(r, s, pass, &area, err));
     s->fill_ratio = fill_ratio(s, area);
     return kiln_stats_given.pairs ? count_all_pairs(r, s, err) : KILN_OK;
 }

@@ -1,5 +1,6 @@
-/* stats_tell -- see stats.h. Numbers are told as people think of them: scales as lengths, opacities within 0 .. 1, f_dc as colours.
- * The JSON has the fields of splat-transform's --stats by the same names. */
+/* stats_tell -- see stats.h. Numbers are told as people think of them: scales as lengths, opacities
+ * within 0 .. 1, f_dc as colours. The JSON has the fields of splat-transform's --stats by the same
+ * names. */
 #include "stages/stats/stats.h"
 
 #include "base/count.h"
@@ -12,7 +13,8 @@
 #include <stdlib.h>
 #include <string.h>
 
-/* Bytes a pair in gsplat's isect_tiles: a 64-bit key and a 32-bit id, and both again for the sort. */
+/* Bytes a pair in gsplat's isect_tiles: a 64-bit key and a 32-bit id, and both again for the
+ * sort. */
 enum { BOX_PAIR_BYTES = 24 };
 static const double C0 = 0.28209479177387814; /* 1/(2 sqrt pi), Y_0^0 */
 
@@ -25,7 +27,9 @@ static double as_told(const char *column, double v)
 
 static double quantile_told(const kiln_stats *s, uint32_t c, uint32_t q)
 {
-    return s->of[c].moments.n ? as_told(s->columns.at[c].name, (double)kiln_stats_quantile(&s->of[c].search, q)) : (double)NAN;
+    return s->of[c].moments.n
+               ? as_told(s->columns.at[c].name, (double)kiln_stats_quantile(&s->of[c].search, q))
+               : (double)NAN;
 }
 
 static double bound_told(const kiln_stats *s, uint32_t c, bool most)
@@ -34,19 +38,28 @@ static double bound_told(const kiln_stats *s, uint32_t c, bool most)
     return m->n ? as_told(s->columns.at[c].name, (double)(most ? m->max : m->min)) : (double)NAN;
 }
 
-static double deviation(const kiln_stats_moments *m) { return m->n ? sqrt(m->m2 / (double)m->n) : (double)NAN; }
+static double deviation(const kiln_stats_moments *m)
+{
+    return m->n ? sqrt(m->m2 / (double)m->n) : (double)NAN;
+}
 
-/* ---- JSON ------------------------------------------------------------------------------------------------------- */
+/* ---- JSON ------------------------------------------------------------------------------------ */
 
 typedef double number_fn(const kiln_stats *s, uint32_t c);
 static double get_min(const kiln_stats *s, uint32_t c) { return bound_told(s, c, false); }
 static double get_max(const kiln_stats *s, uint32_t c) { return bound_told(s, c, true); }
-static double get_median(const kiln_stats *s, uint32_t c) { return quantile_told(s, c, KILN_STATS_MEDIAN); }
+static double get_median(const kiln_stats *s, uint32_t c)
+{
+    return quantile_told(s, c, KILN_STATS_MEDIAN);
+}
 static double get_mean(const kiln_stats *s, uint32_t c)
 {
     return s->of[c].moments.n ? as_told(s->columns.at[c].name, s->of[c].moments.mean) : (double)NAN;
 }
-static double get_deviation(const kiln_stats *s, uint32_t c) { return deviation(&s->of[c].moments); }
+static double get_deviation(const kiln_stats *s, uint32_t c)
+{
+    return deviation(&s->of[c].moments);
+}
 static double get_nan(const kiln_stats *s, uint32_t c) { return (double)s->of[c].moments.nan; }
 static double get_inf(const kiln_stats *s, uint32_t c) { return (double)s->of[c].moments.inf; }
 
@@ -89,14 +102,16 @@ static json_t *bars_json(const kiln_stats_of_column *c)
 static json_t *extras_json(const kiln_stats *s)
 {
     static const char *const types[] = {
-        [KILN_TYPE_U8] = "uint8",   [KILN_TYPE_I8] = "int8",   [KILN_TYPE_U16] = "uint16",  [KILN_TYPE_I16] = "int16",
-        [KILN_TYPE_U32] = "uint32", [KILN_TYPE_I32] = "int32", [KILN_TYPE_F32] = "float32", [KILN_TYPE_F64] = "float64"};
+        [KILN_TYPE_U8] = "uint8",    [KILN_TYPE_I8] = "int8",    [KILN_TYPE_U16] = "uint16",
+        [KILN_TYPE_I16] = "int16",   [KILN_TYPE_U32] = "uint32", [KILN_TYPE_I32] = "int32",
+        [KILN_TYPE_F32] = "float32", [KILN_TYPE_F64] = "float64"};
     json_t *list = json_array();
     for (uint32_t c = 0; list && c < s->columns.n; c++) {
         const kiln_stats_column *column = &s->columns.at[c];
         if (!column->is_extra) continue;
-        if (json_array_append_new(
-                list, json_pack("{s:o, s:s}", "name", kiln_json_string(column->name), "type", types[column->type])) == 0)
+        if (json_array_append_new(list,
+                                  json_pack("{s:o, s:s}", "name", kiln_json_string(column->name),
+                                            "type", types[column->type])) == 0)
             continue;
         json_decref(list);
         list = NULL;
@@ -138,13 +153,15 @@ static json_t *quantiles_json(const kiln_stats *s)
 
 static json_t *columns_json(const kiln_stats *s)
 {
-    json_t *data = json_pack("{s:o, s:o, s:o, s:o, s:o, s:o, s:o, s:o, s:o}", "min", numbers_json(s, get_min, false), "max",
-                             numbers_json(s, get_max, false), "median", numbers_json(s, get_median, false), "mean",
-                             numbers_json(s, get_mean, false), "stdDev", numbers_json(s, get_deviation, false), "nanCount",
-                             numbers_json(s, get_nan, true), "infCount", numbers_json(s, get_inf, true), "histogram",
-                             histograms_json(s), "quantiles", quantiles_json(s));
-    return json_pack("{s:i, s:I, s:o, s:o, s:o}", "lod", 0, "numGaussians", (json_int_t)s->n_rows, "columns", names_json(s), "data",
-                     data, "fillRatio", kiln_json_real(s->fill_ratio));
+    json_t *data = json_pack(
+        "{s:o, s:o, s:o, s:o, s:o, s:o, s:o, s:o, s:o}", "min", numbers_json(s, get_min, false),
+        "max", numbers_json(s, get_max, false), "median", numbers_json(s, get_median, false),
+        "mean", numbers_json(s, get_mean, false), "stdDev", numbers_json(s, get_deviation, false),
+        "nanCount", numbers_json(s, get_nan, true), "infCount", numbers_json(s, get_inf, true),
+        "histogram", histograms_json(s), "quantiles", quantiles_json(s));
+    return json_pack("{s:i, s:I, s:o, s:o, s:o}", "lod", 0, "numGaussians", (json_int_t)s->n_rows,
+                     "columns", names_json(s), "data", data, "fillRatio",
+                     kiln_json_real(s->fill_ratio));
 }
 
 /* Of the picture's tiles, how many the average visible Gaussian is listed in. */
@@ -152,42 +169,49 @@ static double covered_share(const kiln_stats *s, uint32_t v)
 {
     const kiln_view *view = &s->views[v].view;
     const double tiles = (double)kiln_view_tiles_x(view) * kiln_view_tiles_y(view);
-    return s->pairs[v].visible ? (double)s->pairs[v].box_pairs / (double)s->pairs[v].visible / tiles : 0;
+    return s->pairs[v].visible ? (double)s->pairs[v].box_pairs / (double)s->pairs[v].visible / tiles
+                               : 0;
 }
 
 static json_t *view_json(const kiln_stats *s, uint32_t v)
 {
     const kiln_stats_pairs *p = &s->pairs[v];
-    return json_pack("{s:o, s:i, s:i, s:I, s:I, s:I, s:I, s:o}", "name", kiln_json_string(s->names[v]), "width",
-                     (int)s->views[v].view.width, "height", (int)s->views[v].view.height, "visible", (json_int_t)p->visible,
-                     "pairs", (json_int_t)p->pairs, "box_pairs", (json_int_t)p->box_pairs, "box_bytes",
-                     (json_int_t)(BOX_PAIR_BYTES * p->box_pairs), "covered_share", kiln_json_real(covered_share(s, v)));
+    return json_pack("{s:o, s:i, s:i, s:I, s:I, s:I, s:I, s:o}", "name",
+                     kiln_json_string(s->names[v]), "width", (int)s->views[v].view.width, "height",
+                     (int)s->views[v].view.height, "visible", (json_int_t)p->visible, "pairs",
+                     (json_int_t)p->pairs, "box_pairs", (json_int_t)p->box_pairs, "box_bytes",
+                     (json_int_t)(BOX_PAIR_BYTES * p->box_pairs), "covered_share",
+                     kiln_json_real(covered_share(s, v)));
 }
 
 static kiln_status report_pairs(kiln_run *r, const kiln_stats *s, kiln_error *err)
 {
     if (!s->n_views) return KILN_OK;
     KILN_TRY(kiln_run_report_rows(r, "pairs", err));
-    for (uint32_t v = 0; v < s->n_views; v++) KILN_TRY(kiln_run_report_row(r, view_json(s, v), err));
+    for (uint32_t v = 0; v < s->n_views; v++)
+        KILN_TRY(kiln_run_report_row(r, view_json(s, v), err));
     return KILN_OK;
 }
 
 static kiln_status report_stats(kiln_run *r, const char *path, const kiln_stats *s, kiln_error *err)
 {
-    json_t *facts =
-        json_pack("{s:o, s:s, s:b, s:I, s:i, s:[I], s:i, s:s, s:o, s:[o]}", "file", kiln_json_string(path), "format", s->format,
-                  "gaussian", s->scene.kind == KILN_SCENE_SPLATS, "numGaussians", (json_int_t)s->n_rows, "numLods", 1, "lodCounts",
-                  (json_int_t)s->n_rows, "shBands", (int)s->scene.sh_degree, "model",
-                  s->scene.antialiased ? "antialiased" : "default", "extraColumns", extras_json(s), "stats", columns_json(s));
+    json_t *facts = json_pack(
+        "{s:o, s:s, s:b, s:I, s:i, s:[I], s:i, s:s, s:o, s:[o]}", "file", kiln_json_string(path),
+        "format", s->format, "gaussian", s->scene.kind == KILN_SCENE_SPLATS, "numGaussians",
+        (json_int_t)s->n_rows, "numLods", 1, "lodCounts", (json_int_t)s->n_rows, "shBands",
+        (int)s->scene.sh_degree, "model", s->scene.antialiased ? "antialiased" : "default",
+        "extraColumns", extras_json(s), "stats", columns_json(s));
     const int failed = facts ? json_object_update(kiln_run_report(r), facts) : -1;
     json_decref(facts);
     if (!failed && s->n_views &&
-        json_object_set_new(kiln_run_report(r), "profile", json_string(kiln_profiles[s->views[0].profile].name)) != 0)
+        json_object_set_new(kiln_run_report(r), "profile",
+                            json_string(kiln_profiles[s->views[0].profile].name)) != 0)
         return kiln_fail(err, KILN_E_NOMEM, "out of memory for the report");
-    return failed ? kiln_fail(err, KILN_E_NOMEM, "out of memory for the report") : report_pairs(r, s, err);
+    return failed ? kiln_fail(err, KILN_E_NOMEM, "out of memory for the report")
+                  : report_pairs(r, s, err);
 }
 
-/* ---- text ------------------------------------------------------------------------------------------------------- */
+/* ---- text ------------------------------------------------------------------------------------ */
 
 /* At most nine characters. */
 static const char *number_text(double v, char out[32])
@@ -215,10 +239,12 @@ static void print_column(const kiln_stats *s, uint32_t c)
     char t[5][32], bars[KILN_STATS_BARS + 1];
     const kiln_stats_moments *m = &s->of[c].moments;
     bars_text(&s->of[c], bars);
-    kiln_print("%-10.10s %9s %9s %9s %9s %9s %5llu %s", s->columns.at[c].name, number_text(bound_told(s, c, false), t[0]),
-               number_text(quantile_told(s, c, LOW), t[1]), number_text(quantile_told(s, c, KILN_STATS_MEDIAN), t[2]),
-               number_text(quantile_told(s, c, HIGH), t[3]), number_text(bound_told(s, c, true), t[4]),
-               (unsigned long long)(m->nan + m->inf), bars);
+    kiln_print(
+        "%-10.10s %9s %9s %9s %9s %9s %5llu %s", s->columns.at[c].name,
+        number_text(bound_told(s, c, false), t[0]), number_text(quantile_told(s, c, LOW), t[1]),
+        number_text(quantile_told(s, c, KILN_STATS_MEDIAN), t[2]),
+        number_text(quantile_told(s, c, HIGH), t[3]), number_text(bound_told(s, c, true), t[4]),
+        (unsigned long long)(m->nan + m->inf), bars);
 }
 
 /* The coefficients above degree 0 are many and alike. */
@@ -226,7 +252,8 @@ static void print_columns(const kiln_stats *s, bool all)
 {
     uint64_t rest = 0, bad = 0;
     float lo = INFINITY, hi = -INFINITY;
-    kiln_print("%-10s %9s %9s %9s %9s %9s %5s %s", "column", "min", "1 %", "median", "99 %", "max", "bad", "histogram");
+    kiln_print("%-10s %9s %9s %9s %9s %9s %5s %s", "column", "min", "1 %", "median", "99 %", "max",
+               "bad", "histogram");
     for (uint32_t c = 0; c < s->columns.n; c++) {
         const kiln_stats_moments *m = &s->of[c].moments;
         if (all || strncmp(s->columns.at[c].name, "f_rest_", 7) != 0) {
@@ -239,11 +266,12 @@ static void print_columns(const kiln_stats *s, bool all)
         hi = m->max > hi ? m->max : hi;
     }
     if (rest)
-        kiln_print("f_rest     %g to %g, %llu not finite in %llu columns (-v shows each)", (double)lo, (double)hi,
-                   (unsigned long long)bad, (unsigned long long)rest);
+        kiln_print("f_rest     %g to %g, %llu not finite in %llu columns (-v shows each)",
+                   (double)lo, (double)hi, (unsigned long long)bad, (unsigned long long)rest);
 }
 
-/* A sound scene's Gaussians cover less than a hundredth of a picture on average, and half of one where scales have exploded. */
+/* A sound scene's Gaussians cover less than a hundredth of a picture on average, and half of one
+ * where scales have exploded. */
 static const double EXPLODED = 0.05;
 
 static void print_verdict(const kiln_stats *s, uint32_t worst)
@@ -251,17 +279,19 @@ static void print_verdict(const kiln_stats *s, uint32_t worst)
     const double share = 100 * covered_share(s, worst);
     char size[32];
     const kiln_view *view = &s->views[worst].view;
-    kiln_print_sentence("%s lists %llu pairs in '%s' at %u x %u; gsplat takes %s for them, at %d bytes a pair",
-                        kiln_profiles[s->views[worst].profile].name, (unsigned long long)s->pairs[worst].box_pairs, s->names[worst],
-                        view->width, view->height, kiln_size_text(BOX_PAIR_BYTES * s->pairs[worst].box_pairs, size),
-                        BOX_PAIR_BYTES);
+    kiln_print_sentence(
+        "%s lists %llu pairs in '%s' at %u x %u; gsplat takes %s for them, at %d bytes a pair",
+        kiln_profiles[s->views[worst].profile].name, (unsigned long long)s->pairs[worst].box_pairs,
+        s->names[worst], view->width, view->height,
+        kiln_size_text(BOX_PAIR_BYTES * s->pairs[worst].box_pairs, size), BOX_PAIR_BYTES);
     if (share >= 100 * EXPLODED)
-        kiln_print_sentence(
-            "the average Gaussian covers %.2g %% of that picture, as exploded scales do: look at the maxima of scale_0 "
-            "to scale_2; kiln-prune cures them",
-            share);
+        kiln_print_sentence("the average Gaussian covers %.2g %% of that picture, as exploded "
+                            "scales do: look at the maxima of scale_0 "
+                            "to scale_2; kiln-prune cures them",
+                            share);
     else
-        kiln_print_sentence("the average Gaussian covers %.2g %% of that picture, as in sound scenes", share);
+        kiln_print_sentence(
+            "the average Gaussian covers %.2g %% of that picture, as in sound scenes", share);
 }
 
 static void print_pairs(const kiln_stats *s)
@@ -271,8 +301,9 @@ static void print_pairs(const kiln_stats *s)
     const kiln_stats_pairs *p = s->pairs;
     kiln_print("%-28s %11s %12s %12s %11s", "view", "visible", "pairs", "box pairs", "gsplat");
     for (uint32_t v = 0; v < s->n_views; v++) {
-        kiln_print("%-28.28s %11llu %12llu %12llu %11s", s->names[v], (unsigned long long)p[v].visible,
-                   (unsigned long long)p[v].pairs, (unsigned long long)p[v].box_pairs,
+        kiln_print("%-28.28s %11llu %12llu %12llu %11s", s->names[v],
+                   (unsigned long long)p[v].visible, (unsigned long long)p[v].pairs,
+                   (unsigned long long)p[v].box_pairs,
                    kiln_size_text(BOX_PAIR_BYTES * p[v].box_pairs, size));
         if (p[v].box_pairs > p[worst].box_pairs) worst = v;
     }
@@ -284,11 +315,13 @@ kiln_status kiln_stats_tell(kiln_run *r, const kiln_stats *s, kiln_error *err)
     const char *path = kiln_run_args(r)->positional[0];
     if (kiln_run_json(r)) return report_stats(r, path, s, err);
     kiln_print("%s: %s, %s of SH degree %u%s", path, s->format,
-               KILN_COUNT(s->n_rows, s->scene.kind == KILN_SCENE_SPLATS ? "Gaussian" : "point"), s->scene.sh_degree,
-               s->scene.antialiased ? ", antialiased" : "");
+               KILN_COUNT(s->n_rows, s->scene.kind == KILN_SCENE_SPLATS ? "Gaussian" : "point"),
+               s->scene.sh_degree, s->scene.antialiased ? ", antialiased" : "");
     print_columns(s, kiln_run_prints_all(r, false));
     if (s->scene.kind == KILN_SCENE_SPLATS)
-        kiln_print("fill ratio %.4g: about so many Gaussians lie one over the other in a view of all of it", s->fill_ratio);
+        kiln_print("fill ratio %.4g: about so many Gaussians lie one over the other in a view of "
+                   "all of it",
+                   s->fill_ratio);
     if (s->n_views) print_pairs(s);
     return KILN_OK;
 }

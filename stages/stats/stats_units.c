@@ -22,7 +22,7 @@ typedef struct {
     kiln_stats_columns columns;
 } stats_pass;
 
-/* ---- rows ------------------------------------------------------------------------------------------------------- */
+/* ---- rows ------------------------------------------------------------------------------------ */
 
 static kiln_status open_rows(stats_pass *p, kiln_error *err)
 {
@@ -52,8 +52,10 @@ static kiln_status read_chunk_planes(stats_pass *p, const kiln_chunk *c, kiln_er
     KILN_TRY(KILN_ALLOC(&p->planes, c->n_planes, "planes of a chunk", err));
     for (; p->n_planes < c->n_planes; p->n_planes++) {
         const kiln_plane *plane = &c->planes[p->n_planes];
-        KILN_TRY(kiln_alloc_unset(&p->planes[p->n_planes], plane->data.raw_bytes, 1, "planes of a chunk", err));
-        const kiln_status st = kiln_plane_read(p->m, c, plane->name, p->planes[p->n_planes], plane->data.raw_bytes, err);
+        KILN_TRY(kiln_alloc_unset(&p->planes[p->n_planes], plane->data.raw_bytes, 1,
+                                  "planes of a chunk", err));
+        const kiln_status st = kiln_plane_read(p->m, c, plane->name, p->planes[p->n_planes],
+                                               plane->data.raw_bytes, err);
         if (st == KILN_OK) continue;
         p->n_planes++;
         return st;
@@ -78,10 +80,12 @@ static kiln_status read_columns(stats_pass *p, uint32_t block, uint64_t *n, kiln
         kiln_stats_columns_of_rows(info, rows, &p->columns);
         *n = rows->n;
     }
-    return p->columns.n == p->shared->n_columns ? KILN_OK : kiln_fail(err, KILN_E_INPUT, "block %u has other columns", block);
+    return p->columns.n == p->shared->n_columns
+               ? KILN_OK
+               : kiln_fail(err, KILN_E_INPUT, "block %u has other columns", block);
 }
 
-/* ---- columns ---------------------------------------------------------------------------------------------------- */
+/* ---- columns --------------------------------------------------------------------------------- */
 
 /* Area of a Gaussian's ellipse, seen along its shortest axis, at one standard deviation. */
 static double sum_areas(const kiln_stats_columns *c, uint64_t n)
@@ -90,18 +94,22 @@ static double sum_areas(const kiln_stats_columns *c, uint64_t n)
     double sum = 0;
     if (first == UINT32_MAX) return 0;
     for (uint64_t i = 0; i < n; i++) {
-        const double a = exp((double)kiln_stats_value(&c->at[first], i)), b = exp((double)kiln_stats_value(&c->at[first + 1], i)),
-                     d = exp((double)kiln_stats_value(&c->at[first + 2], i)), least = fmin(a, fmin(b, d));
+        const double a = exp((double)kiln_stats_value(&c->at[first], i)),
+                     b = exp((double)kiln_stats_value(&c->at[first + 1], i)),
+                     d = exp((double)kiln_stats_value(&c->at[first + 2], i)),
+                     least = fmin(a, fmin(b, d));
         const double area = M_PI * (a == least ? b * d : b == least ? a * d : a * b);
         if (!isnan(area)) sum += area;
     }
     return sum;
 }
 
-static kiln_status put_moments(stats_pass *p, const kiln_stats_request *q, const kiln_stats_moments *moments, const double *areas,
+static kiln_status put_moments(stats_pass *p, const kiln_stats_request *q,
+                               const kiln_stats_moments *moments, const double *areas,
                                kiln_error *err)
 {
-    KILN_TRY(kiln_worker_put(p->w, KILN_STATS_MOMENTS, moments, (uint64_t)q->n * p->shared->n_columns * sizeof *moments, 1, err));
+    KILN_TRY(kiln_worker_put(p->w, KILN_STATS_MOMENTS, moments,
+                             (uint64_t)q->n * p->shared->n_columns * sizeof *moments, 1, err));
     return kiln_worker_put(p->w, KILN_STATS_AREAS, areas, q->n * sizeof *areas, 1, err);
 }
 
@@ -112,16 +120,20 @@ typedef struct {
     uint64_t *bars;
 } tallies;
 
-static kiln_status tally_block(stats_pass *p, uint32_t block, uint32_t index, const tallies *t, kiln_error *err)
+static kiln_status tally_block(stats_pass *p, uint32_t block, uint32_t index, const tallies *t,
+                               kiln_error *err)
 {
     const uint32_t n_columns = p->shared->n_columns, pass = p->shared->pass;
     uint64_t n;
     KILN_TRY(read_columns(p, block, &n, err));
     for (uint32_t c = 0; c < n_columns; c++) {
         const kiln_stats_column *column = &p->columns.at[c];
-        if (pass == 0) kiln_stats_moments_of(column, n, &t->moments[(uint64_t)index * n_columns + c]);
-        kiln_stats_count(column, n, pass ? &p->search[c] : NULL, pass, t->counts + (uint64_t)c * kiln_stats_counters(pass));
-        if (pass == 1) kiln_stats_bars(column, n, &p->search[c], t->bars + (uint64_t)c * KILN_STATS_BARS);
+        if (pass == 0)
+            kiln_stats_moments_of(column, n, &t->moments[(uint64_t)index * n_columns + c]);
+        kiln_stats_count(column, n, pass ? &p->search[c] : NULL, pass,
+                         t->counts + (uint64_t)c * kiln_stats_counters(pass));
+        if (pass == 1)
+            kiln_stats_bars(column, n, &p->search[c], t->bars + (uint64_t)c * KILN_STATS_BARS);
     }
     if (pass == 0) t->areas[index] = sum_areas(&p->columns, n);
     return KILN_OK;
@@ -129,7 +141,8 @@ static kiln_status tally_block(stats_pass *p, uint32_t block, uint32_t index, co
 
 static kiln_status tally_rows(stats_pass *p, const kiln_stats_request *q, kiln_error *err)
 {
-    const uint64_t n_columns = p->shared->n_columns, n_counts = n_columns * kiln_stats_counters(p->shared->pass);
+    const uint64_t n_columns = p->shared->n_columns,
+                   n_counts = n_columns * kiln_stats_counters(p->shared->pass);
     tallies t = {0};
     kiln_status st = KILN_OK;
     KILN_GO(KILN_ALLOC(&t.counts, n_counts, "counts", err));
@@ -137,10 +150,12 @@ static kiln_status tally_rows(stats_pass *p, const kiln_stats_request *q, kiln_e
     KILN_GO(KILN_ALLOC(&t.areas, q->n, "areas", err));
     KILN_GO(KILN_ALLOC(&t.bars, n_columns * KILN_STATS_BARS, "a histogram", err));
     for (uint32_t i = 0; i < q->n; i++) KILN_GO(tally_block(p, q->first + i, i, &t, err));
-    KILN_GO(kiln_worker_put(p->w, KILN_STATS_COUNTS, t.counts, n_counts * sizeof *t.counts, 1, err));
+    KILN_GO(
+        kiln_worker_put(p->w, KILN_STATS_COUNTS, t.counts, n_counts * sizeof *t.counts, 1, err));
     if (p->shared->pass == 0) KILN_GO(put_moments(p, q, t.moments, t.areas, err));
     if (p->shared->pass == 1)
-        KILN_GO(kiln_worker_put(p->w, KILN_STATS_BAR_COUNTS, t.bars, n_columns * KILN_STATS_BARS * sizeof *t.bars, 1, err));
+        KILN_GO(kiln_worker_put(p->w, KILN_STATS_BAR_COUNTS, t.bars,
+                                n_columns * KILN_STATS_BARS * sizeof *t.bars, 1, err));
 done:
     free(t.bars);
     free(t.areas);
@@ -149,14 +164,15 @@ done:
     return st;
 }
 
-/* ---- pairs ------------------------------------------------------------------------------------------------------ */
+/* ---- pairs ----------------------------------------------------------------------------------- */
 
 typedef struct {
     uint64_t n;
     const float *means, *log_scales, *quats, *opacity_logits;
 } geometry;
 
-static kiln_status take_geometry(void *context, const char *name, const void *data, uint64_t bytes, uint32_t elem, kiln_error *err)
+static kiln_status take_geometry(void *context, const char *name, const void *data, uint64_t bytes,
+                                 uint32_t elem, kiln_error *err)
 {
     geometry *g = context;
     (void)bytes, (void)elem, (void)err;
@@ -177,7 +193,8 @@ static kiln_status read_geometry(stats_pass *p, uint32_t block, geometry *g, kil
     const kiln_chunk *c = &p->layer->chunks[block];
     KILN_TRY(read_chunk_planes(p, c, err));
     g->n = c->count;
-    for (uint32_t i = 0; i < c->n_planes; i++) KILN_TRY(take_geometry(g, c->planes[i].name, p->planes[i], 0, 0, err));
+    for (uint32_t i = 0; i < c->n_planes; i++)
+        KILN_TRY(take_geometry(g, c->planes[i].name, p->planes[i], 0, 0, err));
     return KILN_OK;
 }
 
@@ -186,8 +203,8 @@ typedef struct {
     uint64_t *row_pairs;  /* [tile rows of the largest view] */
 } pair_arrays;
 
-static kiln_status count_pairs(stats_pass *p, const kiln_view_request *v, const geometry *g, const pair_arrays *arrays,
-                               kiln_stats_pairs *out, kiln_error *err)
+static kiln_status count_pairs(stats_pass *p, const kiln_view_request *v, const geometry *g,
+                               const pair_arrays *arrays, kiln_stats_pairs *out, kiln_error *err)
 {
     uint64_t visible = 0, boxes = 0;
     const uint32_t tiles_y = kiln_view_tiles_y(&v->view);
@@ -203,8 +220,12 @@ static kiln_status count_pairs(stats_pass *p, const kiln_view_request *v, const 
     out->visible += visible;
     out->box_pairs += boxes;
     if (visible == 0) return KILN_OK;
-    kiln_tile_pairs_count_args count = {
-        .n = visible, .splats = arrays->splats, .view = &v->view, .row0 = 0, .row1 = tiles_y, .row_pairs = arrays->row_pairs};
+    kiln_tile_pairs_count_args count = {.n = visible,
+                                        .splats = arrays->splats,
+                                        .view = &v->view,
+                                        .row0 = 0,
+                                        .row1 = tiles_y,
+                                        .row_pairs = arrays->row_pairs};
     KILN_TRY(KILN_WORK(p->w, tile_pairs_count, &count, err));
     for (uint32_t r = 0; r < tiles_y; r++) out->pairs += arrays->row_pairs[r];
     return KILN_OK;
@@ -227,13 +248,15 @@ static kiln_status count_blocks(stats_pass *p, const kiln_stats_request *q, kiln
     const uint32_t n_views = p->shared->n_views;
     uint32_t tiles_y = 1;
     for (uint32_t v = 0; v < n_views; v++)
-        if (kiln_view_tiles_y(&p->views[v].view) > tiles_y) tiles_y = kiln_view_tiles_y(&p->views[v].view);
+        if (kiln_view_tiles_y(&p->views[v].view) > tiles_y)
+            tiles_y = kiln_view_tiles_y(&p->views[v].view);
     KILN_GO(KILN_ALLOC(&sums, n_views, "pairs", err));
     KILN_GO(KILN_ALLOC_UNSET(&arrays.splats, most_rows(p), "projected Gaussians", err));
     KILN_GO(KILN_ALLOC(&arrays.row_pairs, tiles_y, "pairs of tile rows", err));
     for (uint32_t i = 0; i < q->n; i++) {
         KILN_GO(read_geometry(p, q->first + i, &g, err));
-        for (uint32_t v = 0; v < n_views && g.n; v++) KILN_GO(count_pairs(p, &p->views[v], &g, &arrays, &sums[v], err));
+        for (uint32_t v = 0; v < n_views && g.n; v++)
+            KILN_GO(count_pairs(p, &p->views[v], &g, &arrays, &sums[v], err));
     }
     KILN_GO(kiln_worker_put(p->w, KILN_STATS_PAIR_COUNTS, sums, n_views * sizeof *sums, 1, err));
 done:
@@ -243,17 +266,20 @@ done:
     return st;
 }
 
-/* ---- the unit --------------------------------------------------------------------------------------------------- */
+/* ---- the unit -------------------------------------------------------------------------------- */
 
 uint64_t kiln_stats_unit_ram(const kiln_stats_shared *s, uint32_t n_blocks, uint64_t rows)
 {
     if (s->pass == KILN_STATS_PAIRS) return rows * (sizeof(kiln_splat2d) + 64) + (16 << 20);
-    const uint64_t outputs = (uint64_t)s->n_columns * (kiln_stats_counters(s->pass) * sizeof(uint32_t) +
-                                                       n_blocks * sizeof(kiln_stats_moments) + KILN_STATS_BARS * sizeof(uint64_t));
+    const uint64_t outputs =
+        (uint64_t)s->n_columns *
+        (kiln_stats_counters(s->pass) * sizeof(uint32_t) + n_blocks * sizeof(kiln_stats_moments) +
+         KILN_STATS_BARS * sizeof(uint64_t));
     return outputs + kiln_outputs_ram(outputs) + (1 << 20);
 }
 
-kiln_status kiln_stats_unit(kiln_worker *w, const char *name, const void *payload, size_t bytes, kiln_error *err)
+kiln_status kiln_stats_unit(kiln_worker *w, const char *name, const void *payload, size_t bytes,
+                            kiln_error *err)
 {
     bool reads;
     kiln_stats_request q;
@@ -274,7 +300,8 @@ kiln_status kiln_stats_unit(kiln_worker *w, const char *name, const void *payloa
                       : shared.pass                   ? shared.n_columns * sizeof *p->search
                                                       : 0);
     kiln_status st = open_rows(p, err);
-    if (st == KILN_OK) st = shared.pass == KILN_STATS_PAIRS ? count_blocks(p, &q, err) : tally_rows(p, &q, err);
+    if (st == KILN_OK)
+        st = shared.pass == KILN_STATS_PAIRS ? count_blocks(p, &q, err) : tally_rows(p, &q, err);
     close_rows(p);
     free(p);
     return st;

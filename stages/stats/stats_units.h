@@ -1,4 +1,5 @@
-/* stats_units -- what workers do for kiln-stats: passes over blocks of a file, or chunks of a layer. */
+/* stats_units -- what workers do for kiln-stats: passes over blocks of a file, or chunks of a
+ * layer. */
 #ifndef KILN_STAGES_STATS_STATS_UNITS_H
 #define KILN_STAGES_STATS_STATS_UNITS_H
 
@@ -13,8 +14,9 @@ typedef struct {
     uint32_t first, n; /* blocks */
 } kiln_stats_request;
 
-/* What all units of a pass know. Behind it: a kiln_stats_search for each column (passes 1 and 2), or n_views of kiln_view_request;
- * then what the rows are read by (plain_rows.h), or nothing, where they are a layer of the manifest. */
+/* What all units of a pass know. Behind it: a kiln_stats_search for each column (passes 1 and 2),
+ * or n_views of kiln_view_request; then what the rows are read by (plain_rows.h), or nothing, where
+ * they are a layer of the manifest. */
 typedef struct {
     uint32_t pass, n_columns, n_views;
     bool of_layer;
@@ -29,11 +31,13 @@ typedef struct {
 
 /* Outputs of a unit. */
 #define KILN_STATS_MOMENTS "moments" /* pass 0: [n][n_columns] kiln_stats_moments */
-#define KILN_STATS_AREAS "areas"   /* pass 0: [n] double, of each block the sum of the ellipses' areas; see kiln_stats.fill_ratio */
-#define KILN_STATS_COUNTS "counts" /* [n_columns][kiln_stats_counters(pass)] u32 */
+/* pass 0: [n] double, of each block the sum of the ellipses' areas; see kiln_stats.fill_ratio */
+#define KILN_STATS_AREAS "areas"
+#define KILN_STATS_COUNTS "counts"   /* [n_columns][kiln_stats_counters(pass)] u32 */
 #define KILN_STATS_BAR_COUNTS "bars" /* pass 1: [n_columns][KILN_STATS_BARS] u64 */
 #define KILN_STATS_PAIR_COUNTS "pairs"
-kiln_status kiln_stats_unit(kiln_worker *w, const char *name, const void *payload, size_t bytes, kiln_error *err) KILN_MUST_CHECK;
+kiln_status kiln_stats_unit(kiln_worker *w, const char *name, const void *payload, size_t bytes,
+                            kiln_error *err) KILN_MUST_CHECK;
 /* Host memory of the unit beside reading a block of so many rows. */
 uint64_t kiln_stats_unit_ram(const kiln_stats_shared *s, uint32_t n_blocks, uint64_t rows);
 

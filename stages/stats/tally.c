@@ -6,9 +6,11 @@
 #include <math.h>
 #include <string.h>
 
-const uint64_t kiln_stats_thousandths[KILN_STATS_QUANTILES] = {1, 10, 20, 250, 500, 750, 980, 990, 999};
+const uint64_t kiln_stats_thousandths[KILN_STATS_QUANTILES] = {1,   10,  20,  250, 500,
+                                                               750, 980, 990, 999};
 
-static const unsigned shifts[KILN_STATS_PASSES] = {20, 10, 0}; /* of the bits that a pass finds; those above are known */
+/* of the bits that a pass finds; those above are known */
+static const unsigned shifts[KILN_STATS_PASSES] = {20, 10, 0};
 enum { LATER_BINS = 1024 };
 
 void kiln_stats_moments_of(const kiln_stats_column *c, uint64_t n, kiln_stats_moments *out)
@@ -50,12 +52,17 @@ void kiln_stats_search_begin(kiln_stats_search *s, const kiln_stats_moments *of)
     memset(s, 0, sizeof *s);
     s->min = of->min;
     s->max = of->max;
-    for (int q = 0; q < KILN_STATS_QUANTILES && of->n; q++) s->rank[q] = kiln_rank_nearest(of->n, kiln_stats_thousandths[q]);
+    for (int q = 0; q < KILN_STATS_QUANTILES && of->n; q++)
+        s->rank[q] = kiln_rank_nearest(of->n, kiln_stats_thousandths[q]);
 }
 
-uint32_t kiln_stats_counters(unsigned pass) { return pass == 0 ? KILN_STATS_BINS : KILN_STATS_QUANTILES * LATER_BINS; }
+uint32_t kiln_stats_counters(unsigned pass)
+{
+    return pass == 0 ? KILN_STATS_BINS : KILN_STATS_QUANTILES * LATER_BINS;
+}
 
-void kiln_stats_count(const kiln_stats_column *c, uint64_t n, const kiln_stats_search *s, unsigned pass, uint32_t *counts)
+void kiln_stats_count(const kiln_stats_column *c, uint64_t n, const kiln_stats_search *s,
+                      unsigned pass, uint32_t *counts)
 {
     const unsigned shift = shifts[pass], known = pass ? shifts[pass - 1] : 32;
     for (uint64_t i = 0; i < n; i++) {
@@ -71,7 +78,8 @@ void kiln_stats_count(const kiln_stats_column *c, uint64_t n, const kiln_stats_s
     }
 }
 
-void kiln_stats_bars(const kiln_stats_column *c, uint64_t n, const kiln_stats_search *s, uint64_t bars[KILN_STATS_BARS])
+void kiln_stats_bars(const kiln_stats_column *c, uint64_t n, const kiln_stats_search *s,
+                     uint64_t bars[KILN_STATS_BARS])
 {
     const double width = ((double)s->max - (double)s->min) / KILN_STATS_BARS;
     for (uint64_t i = 0; i < n; i++) {
@@ -93,4 +101,7 @@ void kiln_stats_search_pass(kiln_stats_search *s, unsigned pass, const uint64_t 
     }
 }
 
-float kiln_stats_quantile(const kiln_stats_search *s, uint32_t which) { return kiln_rank_value(s->key[which]); }
+float kiln_stats_quantile(const kiln_stats_search *s, uint32_t which)
+{
+    return kiln_rank_value(s->key[which]);
+}

@@ -1,15 +1,24 @@
-/* tally -- numbers over a column that arrives in blocks: moments in the blocks' order, so that they have the same bits whoever
- * counted which block, and exact quantiles by nearest rank. Of finite values; others are counted.
+/* tally -- numbers over a column that arrives in blocks: moments in the blocks' order, so that they
+ * have the same bits whoever counted which block, and exact quantiles by nearest rank. Of finite
+ * values; others are counted.
  *
- * Quantiles are looked for in three passes over the values, each of which finds some bits of their keys (kernels/ranks): 12, 10 and
+ * Quantiles are looked for in three passes over the values, each of which finds some bits of their
+ * keys (kernels/ranks): 12, 10 and
  * 10. The first pass counts all, the later ones what begins with the bits that are known. */
 #ifndef KILN_STAGES_STATS_TALLY_H
 #define KILN_STAGES_STATS_TALLY_H
 
 #include "stages/stats/columns.h"
 
-enum { KILN_STATS_QUANTILES = 9, KILN_STATS_MEDIAN = 4, KILN_STATS_PASSES = 3, KILN_STATS_BINS = 4096, KILN_STATS_BARS = 16 };
-extern const uint64_t kiln_stats_thousandths[KILN_STATS_QUANTILES]; /* 1 10 20 250 500 750 980 990 999 */
+enum {
+    KILN_STATS_QUANTILES = 9,
+    KILN_STATS_MEDIAN = 4,
+    KILN_STATS_PASSES = 3,
+    KILN_STATS_BINS = 4096,
+    KILN_STATS_BARS = 16
+};
+/* 1 10 20 250 500 750 980 990 999 */
+extern const uint64_t kiln_stats_thousandths[KILN_STATS_QUANTILES];
 
 /* Of a column, of one block. */
 typedef struct {
@@ -28,11 +37,14 @@ typedef struct {
     float min, max;
 } kiln_stats_search;
 void kiln_stats_search_begin(kiln_stats_search *s, const kiln_stats_moments *of);
-/* Counters of a pass over a column: 4096 bins in pass 0; later, for each quantile, 1024. bars: counted in pass 1, of equal width.
+/* Counters of a pass over a column: 4096 bins in pass 0; later, for each quantile, 1024. bars:
+ * counted in pass 1, of equal width.
  */
 uint32_t kiln_stats_counters(unsigned pass);
-void kiln_stats_count(const kiln_stats_column *c, uint64_t n, const kiln_stats_search *s, unsigned pass, uint32_t *counts);
-void kiln_stats_bars(const kiln_stats_column *c, uint64_t n, const kiln_stats_search *s, uint64_t bars[KILN_STATS_BARS]);
+void kiln_stats_count(const kiln_stats_column *c, uint64_t n, const kiln_stats_search *s,
+                      unsigned pass, uint32_t *counts);
+void kiln_stats_bars(const kiln_stats_column *c, uint64_t n, const kiln_stats_search *s,
+                     uint64_t bars[KILN_STATS_BARS]);
 /* The bits that the pass has found. counts: summed over all blocks. */
 void kiln_stats_search_pass(kiln_stats_search *s, unsigned pass, const uint64_t *counts);
 /* Behind the last pass. */

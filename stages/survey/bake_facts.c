@@ -18,7 +18,8 @@ static const char *const stage_names[KILN_STAGE_COUNT] = {
 /* Older runs recorded a row for each camera. */
 static kiln_status parse_run_record(const char *text, json_t **out, kiln_error *err)
 {
-    return kiln_json_parse_short(text, strlen(text), KILN_FACTS_LISTED, "the record of a run", out, err);
+    return kiln_json_parse_short(text, strlen(text), KILN_FACTS_LISTED, "the record of a run", out,
+                                 err);
 }
 
 /* The tasks of a run, and the clock of all. */
@@ -26,15 +27,18 @@ static kiln_status get_tasks(kiln_manifest *m, kiln_stage_facts *s, kiln_error *
 {
     KILN_TRY(kiln_run_rows_of_tasks(m, &s->run, &s->tasks, &s->n_tasks, err));
     KILN_TRY(KILN_ALLOC(&s->task_counters, s->n_tasks, "the records of tasks", err));
-    for (uint32_t i = 0; i < s->n_tasks; i++) KILN_TRY(parse_run_record(s->tasks[i].counters, &s->task_counters[i], err));
+    for (uint32_t i = 0; i < s->n_tasks; i++)
+        KILN_TRY(parse_run_record(s->tasks[i].counters, &s->task_counters[i], err));
     KILN_TRY(kiln_run_clock_begin(&s->clock, s->n_tasks + 1, err));
-    for (uint32_t i = 0; i < s->n_tasks; i++) kiln_run_clock_add(&s->clock, s->tasks[i].start_ns, s->tasks[i].stop_ns);
+    for (uint32_t i = 0; i < s->n_tasks; i++)
+        kiln_run_clock_add(&s->clock, s->tasks[i].start_ns, s->tasks[i].stop_ns);
     kiln_run_clock_add(&s->clock, s->run.start_ns, s->run.stop_ns);
     kiln_run_clock_end(&s->clock);
     return KILN_OK;
 }
 
-static kiln_status get_stage(kiln_manifest *m, const char *name, kiln_stage_facts *s, kiln_error *err)
+static kiln_status get_stage(kiln_manifest *m, const char *name, kiln_stage_facts *s,
+                             kiln_error *err)
 {
     s->name = name;
     KILN_TRY(kiln_stage_get(m, name, &s->row, err));
@@ -71,7 +75,8 @@ kiln_status kiln_bake_facts_get(kiln_manifest *m, kiln_bake_facts *out, kiln_err
     *out = (kiln_bake_facts){.m = m};
     KILN_TRY(kiln_file_stat(kiln_manifest_path(m), &file, err));
     out->file_bytes = file.size;
-    for (int i = 0; i < KILN_STAGE_COUNT; i++) KILN_TRY(get_stage(m, stage_names[i], &out->stages[i], err));
+    for (int i = 0; i < KILN_STAGE_COUNT; i++)
+        KILN_TRY(get_stage(m, stage_names[i], &out->stages[i], err));
     KILN_TRY(get_scene(m, out, err));
     KILN_TRY(kiln_sources_get(m, &out->sources, &out->n_sources, err));
     KILN_TRY(get_layers(m, out, err));
@@ -85,7 +90,8 @@ void kiln_bake_facts_release(kiln_bake_facts *f)
         json_decref(s->counters);
         json_decref(s->parameters);
         kiln_run_row_release(&s->run);
-        for (uint32_t k = 0; k < s->n_tasks && s->task_counters; k++) json_decref(s->task_counters[k]);
+        for (uint32_t k = 0; k < s->n_tasks && s->task_counters; k++)
+            json_decref(s->task_counters[k]);
         free(s->task_counters);
         kiln_run_rows_free(s->tasks, s->n_tasks);
         kiln_run_clock_release(&s->clock);
@@ -115,7 +121,8 @@ double kiln_bake_seconds(const kiln_bake_facts *f)
 
 const kiln_layer *kiln_bake_last_layer(const kiln_bake_facts *f)
 {
-    static const int kinds[] = {KILN_LAYER_baked, KILN_LAYER_pruned, KILN_LAYER_initial, KILN_LAYER_source};
+    static const int kinds[] = {KILN_LAYER_baked, KILN_LAYER_pruned, KILN_LAYER_initial,
+                                KILN_LAYER_source};
     for (size_t i = 0; i < sizeof kinds / sizeof *kinds; i++)
         if (f->layers[kinds[i]]) return f->layers[kinds[i]];
     return NULL;

@@ -7,11 +7,13 @@
 #include <stdlib.h>
 #include <string.h>
 
-/* ---- rows --------------------------------------------------------------------------------------------------------------- */
+/* ---- rows ------------------------------------------------------------------------------------ */
 /* Room for row n of an array that grows row by row. */
-static kiln_status reserve_rows(void **rows, uint32_t n, size_t size, const char *what, kiln_error *err)
+static kiln_status reserve_rows(void **rows, uint32_t n, size_t size, const char *what,
+                                kiln_error *err)
 {
-    if (n & (n - 1)) return KILN_OK; /* as many as the next power of two; what is not used yet takes no memory */
+    /* as many as the next power of two; what is not used yet takes no memory */
+    if (n & (n - 1)) return KILN_OK;
     void *more = n > UINT32_MAX / 2 ? NULL : realloc(*rows, (n ? 2 * (size_t)n : 1) * size);
     if (!more) return kiln_fail(err, KILN_E_NOMEM, "out of memory for %u %s", n + 1, what);
     *rows = more;
@@ -109,7 +111,7 @@ static kiln_status add_table(void *context, const kiln_tile_table *t, kiln_error
     return kiln_texts_add(&v->texts, t->camera, &to->camera, err);
 }
 
-/* ---- the profile -------------------------------------------------------------------------------------------------------- */
+/* ---- the profile ----------------------------------------------------------------------------- */
 static int by_profile(const kiln_bake_image *x, const kiln_bake_image *y)
 {
     const int order = strcmp(x->profile, y->profile);
@@ -121,18 +123,21 @@ static int by_profile(const kiln_bake_image *x, const kiln_bake_image *y)
 /* Equal profiles in the order in which they are stored. */
 static int by_profile_and_place(const void *a, const void *b)
 {
-    const kiln_bake_image *x = *(const kiln_bake_image *const *)a, *y = *(const kiln_bake_image *const *)b;
+    const kiln_bake_image *x = *(const kiln_bake_image *const *)a,
+                          *y = *(const kiln_bake_image *const *)b;
     const int order = by_profile(x, y);
     return order ? order : x < y ? -1 : x > y;
 }
 
-/* The longest run of one profile; of equal ones that whose first image is stored first. sorted: by profile. */
+/* The longest run of one profile; of equal ones that whose first image is stored first. sorted: by
+ * profile. */
 static const kiln_bake_image *find_most(const kiln_bake_image **sorted, uint32_t n)
 {
     const kiln_bake_image *best = NULL;
     uint32_t most = 0;
     for (uint32_t first = 0, end; first < n; first = end) {
-        for (end = first + 1; end < n && by_profile(sorted[first], sorted[end]) == 0; end++) continue;
+        for (end = first + 1; end < n && by_profile(sorted[first], sorted[end]) == 0; end++)
+            continue;
         if (end - first < most || (end - first == most && best && sorted[first] > best)) continue;
         most = end - first;
         best = sorted[first];
@@ -155,20 +160,23 @@ static kiln_status choose_profile(kiln_bake_views *v, kiln_error *err)
     return KILN_OK;
 }
 
-static bool is_chosen(const kiln_bake_views *v, const char *profile, bool antialiased, double near_m)
+static bool is_chosen(const kiln_bake_views *v, const char *profile, bool antialiased,
+                      double near_m)
 {
     return strcmp(profile, v->profile) == 0 && antialiased == v->antialiased && near_m == v->near_m;
 }
 
-/* ---- by name ------------------------------------------------------------------------------------------------------------- */
+/* ---- by name --------------------------------------------------------------------------------- */
 static int image_by_name(const void *a, const void *b)
 {
-    return strcmp((*(const kiln_bake_image *const *)a)->camera, (*(const kiln_bake_image *const *)b)->camera);
+    return strcmp((*(const kiln_bake_image *const *)a)->camera,
+                  (*(const kiln_bake_image *const *)b)->camera);
 }
 
 static int table_by_name(const void *a, const void *b)
 {
-    return strcmp((*(const kiln_bake_table *const *)a)->camera, (*(const kiln_bake_table *const *)b)->camera);
+    return strcmp((*(const kiln_bake_table *const *)a)->camera,
+                  (*(const kiln_bake_table *const *)b)->camera);
 }
 
 static kiln_status sort_by_name(kiln_bake_views *v, kiln_error *err)
@@ -196,28 +204,35 @@ static int name_of_table(const void *name, const void *table)
     return strcmp(name, (*(const kiln_bake_table *const *)table)->camera);
 }
 
-static int name_of_camera(const void *name, const void *camera) { return strcmp(name, ((const kiln_bake_camera *)camera)->name); }
+static int name_of_camera(const void *name, const void *camera)
+{
+    return strcmp(name, ((const kiln_bake_camera *)camera)->name);
+}
 
 const kiln_bake_image *kiln_bake_view_image(const kiln_bake_views *v, const char *camera)
 {
-    const kiln_bake_image **at =
-        v->n_image_of ? bsearch(camera, v->image_of, v->n_image_of, sizeof *v->image_of, name_of_image) : NULL;
+    const kiln_bake_image **at = v->n_image_of ? bsearch(camera, v->image_of, v->n_image_of,
+                                                         sizeof *v->image_of, name_of_image)
+                                               : NULL;
     return at ? *at : NULL;
 }
 
 const kiln_bake_table *kiln_bake_view_table(const kiln_bake_views *v, const char *camera)
 {
-    const kiln_bake_table **at =
-        v->n_table_of ? bsearch(camera, v->table_of, v->n_table_of, sizeof *v->table_of, name_of_table) : NULL;
+    const kiln_bake_table **at = v->n_table_of ? bsearch(camera, v->table_of, v->n_table_of,
+                                                         sizeof *v->table_of, name_of_table)
+                                               : NULL;
     return at ? *at : NULL;
 }
 
 const kiln_bake_camera *kiln_bake_view_camera(const kiln_bake_views *v, const char *name)
 {
-    return v->n_cameras ? bsearch(name, v->cameras, v->n_cameras, sizeof *v->cameras, name_of_camera) : NULL;
+    return v->n_cameras
+               ? bsearch(name, v->cameras, v->n_cameras, sizeof *v->cameras, name_of_camera)
+               : NULL;
 }
 
-/* ---- all ------------------------------------------------------------------------------------------------------------------ */
+/* ---- all ------------------------------------------------------------------------------------- */
 kiln_status kiln_bake_views_get(kiln_manifest *m, kiln_bake_views *out, kiln_error *err)
 {
     *out = (kiln_bake_views){.n_cameras = 0};
@@ -238,7 +253,8 @@ void kiln_bake_views_release(kiln_bake_views *v)
     kiln_texts_release(&v->texts);
 }
 
-bool kiln_bake_views_mean(const kiln_bake_views *v, bool test_only, double *psnr, double *ssim, uint64_t *n)
+bool kiln_bake_views_mean(const kiln_bake_views *v, bool test_only, double *psnr, double *ssim,
+                          uint64_t *n)
 {
     *psnr = *ssim = 0;
     *n = 0;

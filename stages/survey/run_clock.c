@@ -1,4 +1,5 @@
-/* run_clock -- see the header. Times are not below 0 (kiln_run_row_last), so differences do not overflow. */
+/* run_clock -- see the header. Times are not below 0 (kiln_run_row_last), so differences do not
+ * overflow. */
 #include "stages/survey/run_clock.h"
 
 #include "base/memory.h"
@@ -13,7 +14,8 @@ kiln_status kiln_run_clock_begin(kiln_run_clock *c, uint32_t n, kiln_error *err)
 
 void kiln_run_clock_add(kiln_run_clock *c, int64_t start_ns, int64_t stop_ns)
 {
-    if (stop_ns > start_ns) c->spans[c->n++] = (kiln_run_span){.from_ns = start_ns, .to_ns = stop_ns};
+    if (stop_ns > start_ns)
+        c->spans[c->n++] = (kiln_run_span){.from_ns = start_ns, .to_ns = stop_ns};
 }
 
 static int by_start(const void *a, const void *b)
@@ -37,7 +39,8 @@ void kiln_run_clock_end(kiln_run_clock *c)
             last->to_ns = c->spans[i].to_ns;
     }
     c->n = n;
-    for (uint32_t i = 1; i < n; i++) c->spans[i].at = c->spans[i - 1].at + seconds_of(&c->spans[i - 1]);
+    for (uint32_t i = 1; i < n; i++)
+        c->spans[i].at = c->spans[i - 1].at + seconds_of(&c->spans[i - 1]);
 }
 
 void kiln_run_clock_release(kiln_run_clock *c)
@@ -48,7 +51,8 @@ void kiln_run_clock_release(kiln_run_clock *c)
 
 double kiln_run_clock_at(const kiln_run_clock *c, int64_t ns)
 {
-    uint32_t low = 0, high = c->n; /* the last span that begins at ns or before it is below `high` */
+    /* the last span that begins at ns or before it is below `high` */
+    uint32_t low = 0, high = c->n;
     while (low < high) {
         const uint32_t middle = low + (high - low) / 2;
         if (c->spans[middle].from_ns <= ns)

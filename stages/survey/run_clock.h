@@ -1,8 +1,8 @@
-/* run_clock -- the time in which at least one of several runs ran: what a time line shows, without the pauses in which tasks waited
- * for their turn.
+/* run_clock -- the time in which at least one of several runs ran: what a time line shows, without
+ * the pauses in which tasks waited for their turn.
  *
- * Runs of several hosts overlap, and their clocks differ: the union of all is taken. Times of a stranger may be any: a run that
- * ends before it begins has no length. */
+ * Runs of several hosts overlap, and their clocks differ: the union of all is taken. Times of a
+ * stranger may be any: a run that ends before it begins has no length. */
 #ifndef KILN_STAGES_REPORT_RUN_CLOCK_H
 #define KILN_STAGES_REPORT_RUN_CLOCK_H
 
@@ -20,7 +20,8 @@ typedef struct {
     uint32_t n;
 } kiln_run_clock;
 
-/* Makes room for n runs; then each is added, and the end makes the clock. Release it also after a failure. KILN_E_NOMEM. */
+/* Makes room for n runs; then each is added, and the end makes the clock. Release it also after a
+ * failure. KILN_E_NOMEM. */
 kiln_status kiln_run_clock_begin(kiln_run_clock *c, uint32_t n, kiln_error *err) KILN_MUST_CHECK;
 void kiln_run_clock_add(kiln_run_clock *c, int64_t start_ns, int64_t stop_ns);
 void kiln_run_clock_end(kiln_run_clock *c);

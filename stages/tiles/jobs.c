@@ -1,4 +1,5 @@
-/* jobs -- from cameras to units: count, predict, list what is to be computed, and how long and large each piece of it is. */
+/* jobs -- from cameras to units: count, predict, list what is to be computed, and how long and
+ * large each piece of it is. */
 #include "stages/tiles/jobs.h"
 
 #include "stages/tiles/rank_code.h"
@@ -32,18 +33,20 @@ void kiln_tiles_release(kiln_tiles_bake *b)
     kiln_drawn_release(&b->drawn);
 }
 
-/* ---- counting --------------------------------------------------------------------------------------------------------- */
+/* ---- counting -------------------------------------------------------------------------------- */
 uint64_t kiln_tiles_band_pairs(const kiln_tiles_job *j, uint32_t band)
 {
     uint64_t pairs = 0;
-    for (uint32_t row = j->band_starts[band]; row < j->band_starts[band + 1]; row++) pairs += j->row_pairs[row];
+    for (uint32_t row = j->band_starts[band]; row < j->band_starts[band + 1]; row++)
+        pairs += j->row_pairs[row];
     return pairs;
 }
 
 /* What a planning unit holds until it is stored: slots, rows and names. */
 static uint64_t plan_listed(const kiln_tiles_bake *b, const kiln_tiles_job *j)
 {
-    const uint64_t arrays = (4 + 2) * j->visible + b->layer->n_chunks * (4 + sizeof b->layer->chunks->name);
+    const uint64_t arrays =
+        (4 + 2) * j->visible + b->layer->n_chunks * (4 + sizeof b->layer->chunks->name);
     return arrays + kiln_outputs_ram(arrays);
 }
 
@@ -64,12 +67,15 @@ static uint64_t band_listed(const kiln_tiles_job *j, uint64_t pairs, uint64_t ti
     return 4 * pairs + band_code(j, pairs, tiles);
 }
 
-static uint64_t band_ram(const kiln_tiles_bake *b, const kiln_tiles_job *j, uint64_t pairs, uint64_t tiles)
+static uint64_t band_ram(const kiln_tiles_bake *b, const kiln_tiles_job *j, uint64_t pairs,
+                         uint64_t tiles)
 {
     kiln_draw_size size = j->size;
     size.band_pairs = pairs;
     size.band_tiles = tiles;
-    return kiln_frame_ram(b->layer, &size, false, kiln_draw_picture_bytes(&size, &j->request.view) + band_code(j, pairs, tiles));
+    return kiln_frame_ram(b->layer, &size, false,
+                          kiln_draw_picture_bytes(&size, &j->request.view) +
+                              band_code(j, pairs, tiles));
 }
 
 /* Of a camera that is not counted yet: its largest unit, were all visible that may be seen. */
@@ -79,14 +85,15 @@ static uint64_t most_ram(const kiln_tiles_bake *b, const kiln_tiles_job *j)
     const kiln_view_chunks seen = {.rows = j->rows};
     all.size = kiln_frame_bound(&j->request, b->layer, &seen);
     all.visible = all.size.visible;
-    const uint64_t plan = plan_ram(b, &all), band = band_ram(b, &all, all.size.band_pairs, all.size.band_tiles);
+    const uint64_t plan = plan_ram(b, &all),
+                   band = band_ram(b, &all, all.size.band_pairs, all.size.band_tiles);
     return plan > band ? plan : band;
 }
 
-/* ---- the cameras ------------------------------------------------------------------------------------------------------- */
+/* ---- the cameras ----------------------------------------------------------------------------- */
 /* Fills all of a job that follows from its camera. */
-static kiln_status make_job(kiln_tiles_bake *b, const kiln_view_options *request, const kiln_camera *c, bool with_key,
-                            kiln_tiles_job *j, kiln_error *err)
+static kiln_status make_job(kiln_tiles_bake *b, const kiln_view_options *request,
+                            const kiln_camera *c, bool with_key, kiln_tiles_job *j, kiln_error *err)
 {
     kiln_view_chunks chunks;
     j->camera = c;
@@ -94,16 +101,19 @@ static kiln_status make_job(kiln_tiles_bake *b, const kiln_view_options *request
     KILN_TRY(kiln_view_chunks_choose(&b->drawn, &b->wish, &j->request, &chunks, err));
     j->rows = chunks.rows;
     j->place = kiln_view_place(&b->scene, b->layer, &chunks);
-    if (b->drawn.levels && with_key) kiln_view_detail_add(&j->detail, &b->drawn, &j->request, &chunks);
+    if (b->drawn.levels && with_key)
+        kiln_view_detail_add(&j->detail, &b->drawn, &j->request, &chunks);
     if (with_key) j->key = kiln_view_request_table_key(&j->request, &b->keys, &chunks);
     kiln_view_chunks_release(&chunks);
     return KILN_OK;
 }
 
-/* Units of its table, at most: of two bands one behind the other, both have more pairs than a band may have. */
+/* Units of its table, at most: of two bands one behind the other, both have more pairs than a band
+ * may have. */
 static uint64_t units_most(const kiln_tiles_job *j)
 {
-    const uint64_t tiles_y = kiln_view_tiles_y(&j->request.view), tiles = tiles_y * kiln_view_tiles_x(&j->request.view);
+    const uint64_t tiles_y = kiln_view_tiles_y(&j->request.view),
+                   tiles = tiles_y * kiln_view_tiles_x(&j->request.view);
     return 1 + kiln_min_u64(tiles_y, 1 + 2 * (j->rows * tiles / KILN_BAND_PAIRS));
 }
 
@@ -120,11 +130,13 @@ static void foresee_tables(kiln_run *r, const kiln_tiles_bake *b)
     kiln_run_foresee_ram(r, b->most_ram + (kiln_run_is_once(r) ? 0 : lists), 0);
 }
 
-/* What the parent takes for a camera until the run ends. Of a table's rows there are few for most cameras. */
+/* What the parent takes for a camera until the run ends. Of a table's rows there are few for most
+ * cameras. */
 static uint64_t job_bytes(kiln_run *r, uint64_t n)
 {
     enum { TEXTS = 256, ROWS = 12 * 64 + 160, REPORTED = 448 };
-    const uint64_t each = sizeof(kiln_camera) + TEXTS + sizeof(kiln_tiles_job) + ROWS + sizeof(kiln_unit) + sizeof(kiln_tiles_unit);
+    const uint64_t each = sizeof(kiln_camera) + TEXTS + sizeof(kiln_tiles_job) + ROWS +
+                          sizeof(kiln_unit) + sizeof(kiln_tiles_unit);
     return n * each + kiln_run_report_rows_ram(r, n, REPORTED);
 }
 
@@ -142,8 +154,10 @@ static kiln_status measure_camera(void *context, const kiln_camera *c, kiln_erro
     return KILN_OK;
 }
 
-/* Before the list of cameras is read: if it has no room, one camera after the other is asked what its table would take. */
-static kiln_status need_cameras(kiln_run *r, const kiln_view_options *request, kiln_tiles_bake *b, kiln_error *err)
+/* Before the list of cameras is read: if it has no room, one camera after the other is asked what
+ * its table would take. */
+static kiln_status need_cameras(kiln_run *r, const kiln_view_options *request, kiln_tiles_bake *b,
+                                kiln_error *err)
 {
     kiln_scene_size size;
     measuring x = {b, request};
@@ -155,8 +169,8 @@ static kiln_status need_cameras(kiln_run *r, const kiln_view_options *request, k
     return kiln_run_need_parent(r, "the list of cameras", err);
 }
 
-kiln_status kiln_tiles_open(kiln_run *r, const kiln_view_options *request, const char *level, const char *camera,
-                            kiln_tiles_bake *b, kiln_error *err)
+kiln_status kiln_tiles_open(kiln_run *r, const kiln_view_options *request, const char *level,
+                            const char *camera, kiln_tiles_bake *b, kiln_error *err)
 {
     kiln_manifest *m = kiln_run_manifest(r);
     uint32_t first = 0, n;
@@ -186,14 +200,19 @@ kiln_status kiln_tiles_open(kiln_run *r, const kiln_view_options *request, const
 
 static uint64_t tiles_of(const kiln_tiles_job *j, uint32_t band)
 {
-    return (uint64_t)(j->band_starts[band + 1] - j->band_starts[band]) * kiln_view_tiles_x(&j->request.view);
+    return (uint64_t)(j->band_starts[band + 1] - j->band_starts[band]) *
+           kiln_view_tiles_x(&j->request.view);
 }
 
 static void predict(const kiln_tiles_bake *b, bool in_parts, kiln_tiles_job *j)
 {
-    const uint64_t tiles = (uint64_t)kiln_view_tiles_x(&j->request.view) * kiln_view_tiles_y(&j->request.view);
-    j->size = (kiln_draw_size){.visible = j->visible, .largest_chunk = kiln_frame_largest_chunk(b->layer), .in_parts = in_parts};
-    /* 6 bytes a visible Gaussian, 8 a tile, and 1.2 to 1.7 bytes of rank code a pair in the scenes measured */
+    const uint64_t tiles =
+        (uint64_t)kiln_view_tiles_x(&j->request.view) * kiln_view_tiles_y(&j->request.view);
+    j->size = (kiln_draw_size){.visible = j->visible,
+                               .largest_chunk = kiln_frame_largest_chunk(b->layer),
+                               .in_parts = in_parts};
+    /* 6 bytes a visible Gaussian, 8 a tile, and 1.2 to 1.7 bytes of rank code a pair in the scenes
+     * measured */
     j->bytes = 6 * j->visible + 8 * tiles + 2 * j->pairs;
     j->peak = plan_ram(b, j);
     for (uint32_t k = 0; k < j->n_bands; k++) {
@@ -218,7 +237,8 @@ static kiln_status take_count(kiln_run *r, kiln_tiles_job *j, const kiln_unit *u
     return KILN_OK;
 }
 
-static kiln_hash unit_key(kiln_run *r, const char *what, const kiln_tiles_job *j, uint32_t row0, uint32_t row1)
+static kiln_hash unit_key(kiln_run *r, const char *what, const kiln_tiles_job *j, uint32_t row0,
+                          uint32_t row1)
 {
     kiln_hasher *h = kiln_run_key_bare(r, what);
     kiln_key_hash(h, "table", j->key);
@@ -228,16 +248,19 @@ static kiln_hash unit_key(kiln_run *r, const char *what, const kiln_tiles_job *j
 }
 
 /* May lists be made in parts, on a GPU? Asks for the device only where one has been looked for. */
-static kiln_status may_be_in_parts(kiln_run *r, const kiln_unit *units, uint32_t n, bool *may, kiln_error *err)
+static kiln_status may_be_in_parts(kiln_run *r, const kiln_unit *units, uint32_t n, bool *may,
+                                   kiln_error *err)
 {
     const char *kind = kiln_run_named_kind(r);
     for (uint32_t i = 0; i < n && !kind; i++)
-        if (!units[i].was_cached || kiln_run_force(r)) KILN_TRY(kiln_run_device_kind(r, &kind, err));
+        if (!units[i].was_cached || kiln_run_force(r))
+            KILN_TRY(kiln_run_device_kind(r, &kind, err));
     *may = !kind || strcmp(kind, "cpu") != 0;
     return KILN_OK;
 }
 
-static kiln_status take_counts(kiln_run *r, kiln_tiles_bake *b, const kiln_unit *units, kiln_error *err)
+static kiln_status take_counts(kiln_run *r, kiln_tiles_bake *b, const kiln_unit *units,
+                               kiln_error *err)
 {
     bool in_parts;
     KILN_TRY(may_be_in_parts(r, units, b->n_jobs, &in_parts, err));
@@ -249,7 +272,10 @@ static kiln_status take_counts(kiln_run *r, kiln_tiles_bake *b, const kiln_unit 
     return KILN_OK;
 }
 
-static kiln_hash count_key(kiln_run *r, const kiln_tiles_job *j) { return unit_key(r, "count with boxes", j, 0, 0); }
+static kiln_hash count_key(kiln_run *r, const kiln_tiles_job *j)
+{
+    return unit_key(r, "count with boxes", j, 0, 0);
+}
 
 static void name_count(const kiln_tiles_job *j, kiln_unit *u)
 {
@@ -264,7 +290,8 @@ typedef struct {
 } looking;
 
 /* A kiln_units_found_fn. */
-static kiln_status look_at_count(void *context, uint64_t i, int64_t unit, const char *counters, kiln_error *err)
+static kiln_status look_at_count(void *context, uint64_t i, int64_t unit, const char *counters,
+                                 kiln_error *err)
 {
     looking *x = context;
     const kiln_tiles_job *j = &x->b->jobs[i];
@@ -281,7 +308,8 @@ static kiln_status look_at_count(void *context, uint64_t i, int64_t unit, const 
 }
 
 /* One transaction for all, in which nothing is written: one for each takes longer than to look. */
-kiln_status kiln_tiles_are_counted(kiln_run *r, const kiln_tiles_bake *b, bool *all, kiln_error *err)
+kiln_status kiln_tiles_are_counted(kiln_run *r, const kiln_tiles_bake *b, bool *all,
+                                   kiln_error *err)
 {
     kiln_hash *keys;
     KILN_TRY(KILN_ALLOC_UNSET(&keys, b->n_jobs, "keys of counts", err));
@@ -352,13 +380,16 @@ done:
     return st;
 }
 
-/* ---- tables ----------------------------------------------------------------------------------------------------------- */
-/* cost: of a plan the Gaussians that are projected and put in order, of a band those that are looked at and the pairs. */
+/* ---- tables ---------------------------------------------------------------------------------- */
+/* cost: of a plan the Gaussians that are projected and put in order, of a band those that are
+ * looked at and the pairs. */
 static void add_unit(kiln_run *r, kiln_tiles_bake *b, const kiln_tiles_job *j, const uint32_t *band)
 {
     kiln_unit *u = &b->units[b->n_units];
     kiln_tiles_unit *p = &b->payloads[b->n_units++];
-    *p = (kiln_tiles_unit){.kind = KILN_TILES_PLAN, .request = j->request, .drawn = kiln_drawn_name_of(&b->drawn, &b->wish)};
+    *p = (kiln_tiles_unit){.kind = KILN_TILES_PLAN,
+                           .request = j->request,
+                           .drawn = kiln_drawn_name_of(&b->drawn, &b->wish)};
     if (band) {
         p->kind = KILN_TILES_BAND;
         p->row0 = j->band_starts[*band];
@@ -366,7 +397,8 @@ static void add_unit(kiln_run *r, kiln_tiles_bake *b, const kiln_tiles_job *j, c
         p->pairs = kiln_tiles_band_pairs(j, *band);
         u->cost = p->pairs + j->visible;
         u->ram = band_ram(b, j, p->pairs, tiles_of(j, *band));
-        snprintf(u->name, sizeof u->name, "tile rows %u to %u of %.100s", p->row0, p->row1 - 1, j->camera->name);
+        snprintf(u->name, sizeof u->name, "tile rows %u to %u of %.100s", p->row0, p->row1 - 1,
+                 j->camera->name);
     } else {
         u->cost = 1 + 4 * j->rows;
         u->ram = plan_ram(b, j);
@@ -383,7 +415,8 @@ static void add_unit(kiln_run *r, kiln_tiles_bake *b, const kiln_tiles_job *j, c
     u->optional = true;
 }
 
-/* The payload of each unit says what the largest takes, so that a worker divides its memory the same way for all of them. */
+/* The payload of each unit says what the largest takes, so that a worker divides its memory the
+ * same way for all of them. */
 static void note_largest(kiln_tiles_bake *b)
 {
     uint64_t most_ram = 0, most_listed = 0;
@@ -391,7 +424,8 @@ static void note_largest(kiln_tiles_bake *b)
         const kiln_tiles_job *j = &b->jobs[i];
         if (j->wanted) most_listed = kiln_max_u64(most_listed, plan_listed(b, j));
         for (uint32_t k = 0; j->wanted && k < j->n_bands; k++)
-            most_listed = kiln_max_u64(most_listed, band_listed(j, kiln_tiles_band_pairs(j, k), tiles_of(j, k)));
+            most_listed = kiln_max_u64(most_listed,
+                                       band_listed(j, kiln_tiles_band_pairs(j, k), tiles_of(j, k)));
     }
     for (uint64_t i = 0; i < b->n_units; i++) most_ram = kiln_max_u64(most_ram, b->units[i].ram);
     for (uint64_t i = 0; i < b->n_units; i++) {
@@ -429,6 +463,7 @@ kiln_status kiln_tiles_make(kiln_run *r, kiln_tiles_bake *b, kiln_error *err)
     const kiln_status st = kiln_run_units(r, "tile tables", b->units, b->n_units, err);
     kiln_run_passes_results(r, false);
     KILN_TRY(st);
-    for (uint32_t i = 0; i < b->n_jobs; i++) b->jobs[i].has_table = b->jobs[i].wanted && all_there(b, &b->jobs[i]);
+    for (uint32_t i = 0; i < b->n_jobs; i++)
+        b->jobs[i].has_table = b->jobs[i].wanted && all_there(b, &b->jobs[i]);
     return KILN_OK;
 }

@@ -1,5 +1,6 @@
-/* jobs -- the cameras of one run of kiln-tiles on their way to tables: what they see, counted before a list is allocated, and what
- * that will take of the manifest and of memory. The parent's side. */
+/* jobs -- the cameras of one run of kiln-tiles on their way to tables: what they see, counted
+ * before a list is allocated, and what that will take of the manifest and of memory. The parent's
+ * side. */
 #ifndef KILN_STAGES_TILES_JOBS_H
 #define KILN_STAGES_TILES_JOBS_H
 
@@ -44,22 +45,26 @@ typedef struct {
     uint64_t n_units;
 } kiln_tiles_bake;
 
-/* Above this many predicted bytes tables are made only when asked for, and pass through the page cache. */
+/* Above this many predicted bytes tables are made only when asked for, and pass through the page
+ * cache. */
 #define KILN_TILES_AUTO_BYTES ((uint64_t)4 << 30)
 
 /* level: the text of --level. camera: NULL for all of them. */
-kiln_status kiln_tiles_open(kiln_run *r, const kiln_view_options *request, const char *level, const char *camera,
-                            kiln_tiles_bake *b, kiln_error *err) KILN_MUST_CHECK;
+kiln_status kiln_tiles_open(kiln_run *r, const kiln_view_options *request, const char *level,
+                            const char *camera, kiln_tiles_bake *b,
+                            kiln_error *err) KILN_MUST_CHECK;
 /* Sets what the counting pass tells of each camera that it could look through. */
 kiln_status kiln_tiles_count(kiln_run *r, kiln_tiles_bake *b, kiln_error *err) KILN_MUST_CHECK;
-/* Does the manifest hold the counts of all cameras? Computes nothing. KILN_E_IO where one that is stored cannot be used: a run that
- * would have nothing to do says so as --predict does. */
-kiln_status kiln_tiles_are_counted(kiln_run *r, const kiln_tiles_bake *b, bool *all, kiln_error *err) KILN_MUST_CHECK;
+/* Does the manifest hold the counts of all cameras? Computes nothing. KILN_E_IO where one that is
+ * stored cannot be used: a run that would have nothing to do says so as --predict does. */
+kiln_status kiln_tiles_are_counted(kiln_run *r, const kiln_tiles_bake *b, bool *all,
+                                   kiln_error *err) KILN_MUST_CHECK;
 uint64_t kiln_tiles_band_pairs(const kiln_tiles_job *j, uint32_t band);
 /* Makes the tables' units and has them computed; sets has_table. */
 kiln_status kiln_tiles_make(kiln_run *r, kiln_tiles_bake *b, kiln_error *err) KILN_MUST_CHECK;
 /* Report and, without --json, text on stdout. */
-kiln_status kiln_tiles_report(kiln_run *r, const kiln_tiles_bake *b, const char *profile, kiln_error *err) KILN_MUST_CHECK;
+kiln_status kiln_tiles_report(kiln_run *r, const kiln_tiles_bake *b, const char *profile,
+                              kiln_error *err) KILN_MUST_CHECK;
 void kiln_tiles_release(kiln_tiles_bake *b);
 
 #endif

@@ -1,4 +1,5 @@
-/* kiln-doctor -- what SplatKiln finds on this machine, what is wrong with it, and how to repair it. Changes nothing. */
+/* kiln-doctor -- what SplatKiln finds on this machine, what is wrong with it, and how to repair it.
+ * Changes nothing. */
 #include "base/option.h"
 #include "base/quote.h"
 #include "stages/doctor/doctor.h"
@@ -13,29 +14,33 @@ static struct {
 } o;
 
 static const kiln_opt options[] = {
-    KILN_OPTION_BOOL("probe", &o.probe, "try CUDA's first device and print the result, for internal use",
+    KILN_OPTION_BOOL("probe", &o.probe,
+                     "try CUDA's first device and print the result, for internal use",
                      .flags = KILN_HIDDEN | KILN_ALONE),
     KILN_OPTION_END,
 };
 
 static const char *const notes[] = {
-    "Prints versions, limits, free disk space and the GPUs. Then every visible GPU computes a test in a process of its own, which "
+    "Prints versions, limits, free disk space and the GPUs. Then every visible GPU computes a test "
+    "in a process of its own, which "
     "is compared with the CPU. Problems follow, with how to repair them.",
     "With MANIFEST also: the disk under it, whether it opens, its lock, and scratch left by a run.",
-    "The exit code is 6 if a GPU that should work does not, the code of another error, or 0. Notes, warnings and a machine without "
+    "The exit code is 6 if a GPU that should work does not, the code of another error, or 0. "
+    "Notes, warnings and a machine without "
     "a GPU are not failures.",
     NULL,
 };
 
 static const kiln_cli cli = {.program = "kiln-doctor",
-                             .summary = "says what this machine has for baking, and what is wrong with it",
+                             .summary =
+                                 "says what this machine has for baking, and what is wrong with it",
                              .positionals = "[MANIFEST]",
                              .n_optional = 1,
                              .tables_note = notes,
                              .options = options,
                              .common = kiln_common_options};
 
-/* ---- findings ----------------------------------------------------------------------------------------------------------- */
+/* ---- findings -------------------------------------------------------------------------------- */
 /* All but the first that is ill: the program ends with its sentence. */
 static void print_findings(const kiln_doctor *d)
 {
@@ -52,7 +57,7 @@ static void print_findings(const kiln_doctor *d)
     if (json_array_size(d->findings) == 0) kiln_print("nothing is wrong");
 }
 
-/* ---- the program -------------------------------------------------------------------------------------------------------- */
+/* ---- the program ----------------------------------------------------------------------------- */
 static kiln_status print_probe(kiln_error *err)
 {
     char text[512];
@@ -65,7 +70,8 @@ static kiln_status run_doctor(kiln_run *r, kiln_error *err)
 {
     if (o.probe) return print_probe(err);
     const kiln_parsed *args = kiln_run_args(r);
-    kiln_doctor d = {.report = kiln_run_report(r), .findings = json_array(), .quiet = kiln_run_json(r)};
+    kiln_doctor d = {
+        .report = kiln_run_report(r), .findings = json_array(), .quiet = kiln_run_json(r)};
     kiln_doctor_set(&d, "findings", d.findings); /* the report owns it */
     if (d.no_memory) return kiln_fail(err, KILN_E_NOMEM, "out of memory for the report");
     kiln_doctor_libraries(&d);
@@ -78,6 +84,7 @@ static kiln_status run_doctor(kiln_run *r, kiln_error *err)
     return d.worst.status;
 }
 
-static const kiln_stage_program program = {.name = "doctor", .cli = &cli, .flags = KILN_PROGRAM_OPENS_ITSELF, .run = run_doctor};
+static const kiln_stage_program program = {
+    .name = "doctor", .cli = &cli, .flags = KILN_PROGRAM_OPENS_ITSELF, .run = run_doctor};
 
 int main(int argc, char **argv) { return kiln_program_main(&program, argc, argv); }

@@ -1,9 +1,10 @@
-/* kiln-info -- what a manifest holds: stages with their state, a plan that stands, what is in quarantine, counts, the scene,
- * cameras with their metrics, histograms.
+/* kiln-info -- what a manifest holds: stages with their state, a plan that stands, what is in
+ * quarantine, counts, the scene, cameras with their metrics, histograms.
  *
- * With --cameras it writes the cameras alone. Else everything is first gathered as the JSON document that --json prints; the table
- * for people is printed from it, so that the two cannot disagree (stages/info). Cameras carry the numbers of one profile, which is
- * named: the one that most images have. */
+ * With --cameras it writes the cameras alone. Else everything is first gathered as the JSON
+ * document that --json prints; the table for people is printed from it, so that the two cannot
+ * disagree (stages/info). Cameras carry the numbers of one profile, which is named: the one that
+ * most images have. */
 #include "base/quote.h"
 #include "stages/engine/engine.h"
 #include "stages/engine/program.h"
@@ -21,21 +22,25 @@ static bool with_levels, with_plots, ascii, cameras_alone, overwrite;
 static const char *output;
 
 static const kiln_opt options[] = {
-    KILN_OPTION_BOOL("lod", &with_levels, "print Gaussians, bytes and measured error of each level of detail",
+    KILN_OPTION_BOOL("lod", &with_levels,
+                     "print Gaussians, bytes and measured error of each level of detail",
                      .brief = "Gaussians, bytes and error of each level of detail"),
     KILN_OPTION_BOOL("plots", &with_plots,
-                     "draw histograms: sizes, opacities, needles and spacing before and after pruning, PSNR of the cameras, rows "
+                     "draw histograms: sizes, opacities, needles and spacing before and after "
+                     "pruning, PSNR of the cameras, rows "
                      "of the chunks",
                      .brief = "draw histograms of scales, opacities and pictures"),
     KILN_OPTION_BOOL("ascii", &ascii,
-                     "with --plots: draw with # and . in place of blocks; without this, the locale decides (LC_ALL, LC_CTYPE, "
+                     "with --plots: draw with # and . in place of blocks; without this, the locale "
+                     "decides (LC_ALL, LC_CTYPE, "
                      "LANG)",
                      .brief = "draw the plots with ASCII characters alone"),
     KILN_OPTION_BOOL("cameras", &cameras_alone,
-                     "write only the cameras, as a JSON list that can be edited and drawn with kiln-render --cameras",
+                     "write only the cameras, as a JSON list that can be edited and drawn with "
+                     "kiln-render --cameras",
                      .brief = "write only the cameras, as JSON for kiln-render"),
-    KILN_OPTION_PATH("output", &output, "FILE", "with --cameras: the file to write; -: to stdout", .letter = 'o', .def = "-",
-                     .brief = "file for --cameras; default: stdout"),
+    KILN_OPTION_PATH("output", &output, "FILE", "with --cameras: the file to write; -: to stdout",
+                     .letter = 'o', .def = "-", .brief = "file for --cameras; default: stdout"),
     KILN_OVERWRITE_OPTION(&overwrite),
     KILN_OPTION_END,
 };
@@ -52,16 +57,18 @@ static kiln_status check_options(kiln_error *err)
     if (kiln_opt_given(&cli, "output") && !cameras_alone)
         return kiln_fail(err, KILN_E_USAGE, "-o needs --cameras; leave it out, or give both");
     if (with_levels && cameras_alone)
-        return kiln_fail(err, KILN_E_USAGE, "--lod and --cameras do not go together; leave out one of them");
+        return kiln_fail(err, KILN_E_USAGE,
+                         "--lod and --cameras do not go together; leave out one of them");
     if (with_plots && cameras_alone)
-        return kiln_fail(err, KILN_E_USAGE, "--plots and --cameras do not go together; leave out one of them");
+        return kiln_fail(err, KILN_E_USAGE,
+                         "--plots and --cameras do not go together; leave out one of them");
     if (kiln_opt_given(&cli, "ascii") && !with_plots)
         return kiln_fail(err, KILN_E_USAGE, "--ascii needs --plots; leave it out, or give both");
     return KILN_OK;
 }
 
-/* The locale of the environment, which this process does not take over: its numbers have points everywhere. One that is not
- * installed counts as ASCII. */
+/* The locale of the environment, which this process does not take over: its numbers have points
+ * everywhere. One that is not installed counts as ASCII. */
 static bool locale_is_utf8(void)
 {
     const locale_t l = newlocale(LC_CTYPE_MASK, "", (locale_t)0);
@@ -108,7 +115,8 @@ static kiln_status print_table(const json_t *info, kiln_error *err)
     kiln_info_print_damaged(info);
     kiln_info_print_fast(info);
     if (!with_plots) return KILN_OK;
-    return kiln_info_print_plots(info, kiln_opt_given(&cli, "ascii") ? ascii : !locale_is_utf8(), err);
+    return kiln_info_print_plots(info, kiln_opt_given(&cli, "ascii") ? ascii : !locale_is_utf8(),
+                                 err);
 }
 
 static kiln_status run_info(kiln_run *r, kiln_error *err)
@@ -123,6 +131,7 @@ static kiln_status run_info(kiln_run *r, kiln_error *err)
     return st;
 }
 
-static const kiln_stage_program program = {.name = "info", .cli = &cli, .open = KILN_OPEN_READ, .run = run_info};
+static const kiln_stage_program program = {
+    .name = "info", .cli = &cli, .open = KILN_OPEN_READ, .run = run_info};
 
 int main(int argc, char **argv) { return kiln_program_main(&program, argc, argv); }

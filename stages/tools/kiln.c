@@ -1,7 +1,9 @@
-/* kiln -- the front command: `kiln pipeline SCENE` bakes a scene, `kiln NAME ...` is the program kiln-NAME beside it.
+/* kiln -- the front command: `kiln pipeline SCENE` bakes a scene, `kiln NAME ...` is the program
+ * kiln-NAME beside it.
  *
- * It is the stages, too: called kiln-STAGE, it is that stage. Its other names are links to it. Commands of its own are
- * rows of stages/front/help.c. There is no list of programs: what lies beside is found. */
+ * It is the stages, too: called kiln-STAGE, it is that stage. Its other names are links to it.
+ * Commands of its own are rows of stages/front/help.c. There is no list of programs: what lies
+ * beside is found. */
 #include "base/file.h"
 #include "base/log.h"
 #include "base/option.h"
@@ -62,8 +64,9 @@ static const kiln_stage_program *named(const char *path)
     return strncmp(base, "kiln-", 5) == 0 ? kiln_stage_program_find(base + 5) : NULL;
 }
 
-/* The stage by whose name we were called; then the file's name counts, because a caller may write anything into argv[0] and users
- * make links. A worker's argv[0] is its stage, whatever the file is called. */
+/* The stage by whose name we were called; then the file's name counts, because a caller may write
+ * anything into argv[0] and users make links. A worker's argv[0] is its stage, whatever the file is
+ * called. */
 static const kiln_stage_program *called(const char *by)
 {
     char file[KILN_PATH_MAX];
@@ -75,7 +78,8 @@ static const kiln_stage_program *called(const char *by)
 /* Commands whose sentences do not name them. */
 static const char *teller(const char *command)
 {
-    static const char *const names[] = {"kiln pipeline", "kiln convert", "kiln slurm", "kiln claim"};
+    static const char *const names[] = {"kiln pipeline", "kiln convert", "kiln slurm",
+                                        "kiln claim"};
     for (size_t i = 0; i < sizeof names / sizeof *names; i++)
         if (!strcmp(strchr(names[i], ' ') + 1, command)) return names[i];
     return "kiln";
@@ -83,7 +87,8 @@ static const char *teller(const char *command)
 
 static int run_stage(const kiln_stage_program *stage, int argc, char **argv)
 {
-    return stage == &kiln_stage_export ? kiln_front_export(argc, argv) : kiln_program_main(stage, argc, argv);
+    return stage == &kiln_stage_export ? kiln_front_export(argc, argv)
+                                       : kiln_program_main(stage, argc, argv);
 }
 
 int main(int argc, char **argv)
@@ -94,12 +99,15 @@ int main(int argc, char **argv)
     if (argc > 0 && !strcmp(argv[0], "kiln-convert")) return kiln_front_convert_worker(argc, argv);
     const kiln_stage_program *stage = called(argc > 0 ? argv[0] : NULL);
     if (stage) return run_stage(stage, argc, argv);
-    if (argc > 1 && (stage = kiln_program_own(argv[1]))) return run_stage(stage, argc - 1, argv + 1);
-    (void)signal(SIGCHLD, SIG_DFL); /* where our parent ignores it, waiting for a program would not tell how that ended */
+    if (argc > 1 && (stage = kiln_program_own(argv[1])))
+        return run_stage(stage, argc - 1, argv + 1);
+    /* where our parent ignores it, waiting for a program would not tell how that ended */
+    (void)signal(SIGCHLD, SIG_DFL);
     const kiln_status st = run_kiln(argc, argv, &code, &err);
     if (fflush(stdout) != 0 || ferror(stdout)) {
         kiln_error lost;
-        (void)kiln_fail(&lost, KILN_E_IO, "cannot write to stdout; is the disk full or the pipe closed?");
+        (void)kiln_fail(&lost, KILN_E_IO,
+                        "cannot write to stdout; is the disk full or the pipe closed?");
         kiln_tell_error("kiln", "", &lost);
         if (st == KILN_OK && code == 0) code = kiln_exit_code(KILN_E_IO);
     }

@@ -1,5 +1,6 @@
-/* kiln-serve -- shows a bake in a browser, while it is baked, too: the report, and an interactive view where the viewer is
- * installed. stages/serve/ answers; this is the command line. Reads only. */
+/* kiln-serve -- shows a bake in a browser, while it is baked, too: the report, and an interactive
+ * view where the viewer is installed. stages/serve/ answers; this is the command line. Reads
+ * only. */
 #include "base/log.h"
 #include "base/quote.h"
 #include "stages/engine/engine.h"
@@ -23,25 +24,31 @@ static struct {
 } o;
 
 static const kiln_opt options[] = {
-    KILN_OPTION_NUMBER("port", &o.port, "N", "port to listen on; 0: any free port", .letter = 'p', .def = "0", .range = "0..65535"),
-    KILN_OPTION_TEXT(
-        "listen", &o.listen, "ADDRESS",
-        "numeric address to listen on. 127.0.0.1: only this machine; 0.0.0.0: every machine that can reach it, over HTTP without "
-        "encryption",
-        .letter = 'l', .def = "127.0.0.1", .brief = "numeric address to listen on"),
-    KILN_OPTION_NUMBER("max-connections", &o.connections, "N", "most connections at a time; further ones wait", .def = "2048",
+    KILN_OPTION_NUMBER("port", &o.port, "N", "port to listen on; 0: any free port", .letter = 'p',
+                       .def = "0", .range = "0..65535"),
+    KILN_OPTION_TEXT("listen", &o.listen, "ADDRESS",
+                     "numeric address to listen on. 127.0.0.1: only this machine; 0.0.0.0: every "
+                     "machine that can reach it, over HTTP without "
+                     "encryption",
+                     .letter = 'l', .def = "127.0.0.1", .brief = "numeric address to listen on"),
+    KILN_OPTION_NUMBER("max-connections", &o.connections, "N",
+                       "most connections at a time; further ones wait", .def = "2048",
                        .range = "1..65536"),
     KILN_OPTION_END,
 };
 
 static const char *const notes[] = {
-    "The first line on stdout is the address to open. It contains a secret word, new each time; requests without it are refused, "
+    "The first line on stdout is the address to open. It contains a secret word, new each time; "
+    "requests without it are refused, "
     "because other users of the machine can reach 127.0.0.1, too.",
-    "From another machine: ssh -L PORT:127.0.0.1:PORT HOST, with the same port twice, and the printed address in the browser "
+    "From another machine: ssh -L PORT:127.0.0.1:PORT HOST, with the same port twice, and the "
+    "printed address in the browser "
     "there.",
-    "The interactive view needs the viewer, which `make viewer` makes and `make install` installs; without it the address leads to "
+    "The interactive view needs the viewer, which `make viewer` makes and `make install` installs; "
+    "without it the address leads to "
     "the report.",
-    "kiln-serve only reads, and may run during a bake. SIGINT (Ctrl-C) and SIGTERM end it with 130 and 143.",
+    "kiln-serve only reads, and may run during a bake. SIGINT (Ctrl-C) and SIGTERM end it with 130 "
+    "and 143.",
     NULL,
 };
 
@@ -56,22 +63,29 @@ static const kiln_cli cli = {.program = "kiln-serve",
                              .common = kiln_common_options,
                              .checks = checks};
 
-static unsigned threads(void) { return kiln_common_values.threads ? kiln_common_values.threads : (unsigned)omp_get_num_procs(); }
+static unsigned threads(void)
+{
+    return kiln_common_values.threads ? kiln_common_values.threads : (unsigned)omp_get_num_procs();
+}
 
-/* Of the whole address: what is listened on where a browser can open that, else this machine by name of its loopback. */
+/* Of the whole address: what is listened on where a browser can open that, else this machine by
+ * name of its loopback. */
 static void write_address(const kiln_serve_address *a, const char *token, char *out, size_t size)
 {
     const char *host = a->any ? "127.0.0.1" : a->listen;
     const bool v6 = strchr(host, ':') != NULL;
-    (void)snprintf(out, size, "http://%s%s%s:%u/%s/", v6 ? "[" : "", host, v6 ? "]" : "", a->port, token);
+    (void)snprintf(out, size, "http://%s%s%s:%u/%s/", v6 ? "[" : "", host, v6 ? "]" : "", a->port,
+                   token);
 }
 
 /* Scripts read it from a pipe while the program runs, so it is flushed. */
-static kiln_status print_address(const kiln_run *r, const kiln_serve_address *a, const char *url, kiln_error *err)
+static kiln_status print_address(const kiln_run *r, const kiln_serve_address *a, const char *url,
+                                 kiln_error *err)
 {
     if (kiln_run_json(r)) {
-        json_t *v = json_pack("{s:i, s:s, s:s, s:s, s:s, s:i, s:i}", "version", 1, "stage", "serve", "status", "serving", "address",
-                              url, "listen", a->listen, "port", (int)a->port, "pid", (int)getpid());
+        json_t *v = json_pack("{s:i, s:s, s:s, s:s, s:s, s:i, s:i}", "version", 1, "stage", "serve",
+                              "status", "serving", "address", url, "listen", a->listen, "port",
+                              (int)a->port, "pid", (int)getpid());
         char *text = kiln_json_text(v, JSON_COMPACT);
         json_decref(v);
         if (!text) return kiln_fail(err, KILN_E_NOMEM, "cannot write the address as JSON");
@@ -91,12 +105,14 @@ static void tell_address(const kiln_http_server *s, const kiln_serve_address *a)
     kiln_say("open the address in a browser; everybody who has it can read this bake. Ctrl-C ends");
     const bool v6 = strchr(a->listen, ':') != NULL;
     if (kiln_address_is_loopback(a->listen))
-        kiln_say("from another machine: ssh -L %u:%s%s%s:%u %s, then open it there", a->port, v6 ? "[" : "", a->listen,
-                 v6 ? "]" : "", a->port, host);
+        kiln_say("from another machine: ssh -L %u:%s%s%s:%u %s, then open it there", a->port,
+                 v6 ? "[" : "", a->listen, v6 ? "]" : "", a->port, host);
     else
-        kiln_warn("other machines can reach this address, and what is sent is not encrypted; without --listen only this one can");
+        kiln_warn("other machines can reach this address, and what is sent is not encrypted; "
+                  "without --listen only this one can");
     if (!kiln_http_server_has_viewer(s))
-        kiln_say("the interactive view is not installed, so the address shows the report; `make viewer` in SplatKiln's sources "
+        kiln_say("the interactive view is not installed, so the address shows the report; `make "
+                 "viewer` in SplatKiln's sources "
                  "makes it");
 }
 
@@ -122,7 +138,8 @@ static kiln_status run_serve(kiln_run *r, kiln_error *err)
     char token[KILN_TOKEN_LENGTH + 1], url[256];
     (void)signal(SIGPIPE, SIG_IGN); /* a client that goes away; of stdout the write says it */
     if (ask.connections_max < o.connections)
-        kiln_warn("the limit of open files allows %u connections at a time instead of %u; `ulimit -Hn` shows it",
+        kiln_warn("the limit of open files allows %u connections at a time instead of %u; `ulimit "
+                  "-Hn` shows it",
                   ask.connections_max, o.connections);
     KILN_TRY(kiln_token_make(token, err));
     KILN_TRY(kiln_listener_open(o.listen, o.port, &ask.address, &ask.fd, err));
@@ -136,7 +153,10 @@ static kiln_status run_serve(kiln_run *r, kiln_error *err)
     return st;
 }
 
-static const kiln_stage_program program = {
-    .name = "serve", .cli = &cli, .open = KILN_OPEN_READ, .flags = KILN_PROGRAM_WATCHES, .run = run_serve};
+static const kiln_stage_program program = {.name = "serve",
+                                           .cli = &cli,
+                                           .open = KILN_OPEN_READ,
+                                           .flags = KILN_PROGRAM_WATCHES,
+                                           .run = run_serve};
 
 int main(int argc, char **argv) { return kiln_program_main(&program, argc, argv); }

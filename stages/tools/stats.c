@@ -1,5 +1,6 @@
-/* kiln-stats -- counts, ranges, quantiles and histograms of the columns of any file that is read, or of a layer, without importing
- * it; and what pairs a renderer would list. stages/stats/ measures and tells. */
+/* kiln-stats -- counts, ranges, quantiles and histograms of the columns of any file that is read,
+ * or of a layer, without importing it; and what pairs a renderer would list. stages/stats/ measures
+ * and tells. */
 #include "base/memory.h"
 #include "base/quote.h"
 #include "stages/engine/program.h"
@@ -11,20 +12,24 @@
 
 static const kiln_opt own[] = {
     KILN_OPTION_TEXT("pairs", &kiln_stats_given.pairs, "WxH",
-                     "count what a renderer lists in pictures of this size, too; own stands for the sizes of the cameras",
-                     .brief = "count what a renderer lists in pictures of this size", .group = "Pairs"),
+                     "count what a renderer lists in pictures of this size, too; own stands for "
+                     "the sizes of the cameras",
+                     .brief = "count what a renderer lists in pictures of this size",
+                     .group = "Pairs"),
     KILN_OPTION_PATH("cameras", &kiln_stats_given.cameras, "FILE",
-                     "take the cameras of --pairs from here; else they are those of the manifest, or eight on a circle"),
-    KILN_OPTION_ENUM("profile", &kiln_stats_given.view.profile, "NAME", kiln_profile_names + 1, "count the pairs of this renderer",
-                     .letter = 'p', .def = "gsplat-1.5"),
-    KILN_OPTION_ENUM("antialiased", &kiln_stats_given.view.antialiased, "WHEN", "scene|on|off",
-                     "project with antialiasing (mip compensation): as the scene was trained, on or off", .def = "scene",
-                     .brief = "project with mip compensation, or without"),
+                     "take the cameras of --pairs from here; else they are those of the manifest, "
+                     "or eight on a circle"),
+    KILN_OPTION_ENUM("profile", &kiln_stats_given.view.profile, "NAME", kiln_profile_names + 1,
+                     "count the pairs of this renderer", .letter = 'p', .def = "gsplat-1.5"),
+    KILN_OPTION_ENUM(
+        "antialiased", &kiln_stats_given.view.antialiased, "WHEN", "scene|on|off",
+        "project with antialiasing (mip compensation): as the scene was trained, on or off",
+        .def = "scene", .brief = "project with mip compensation, or without"),
     KILN_OPTION_TEXT("near", &kiln_stats_given.view.near_text, "M",
-                     "cut at this near plane in scene units; profile stands for the renderer's own", .def = "profile",
-                     .brief = "cut at this near plane in scene units"),
-    KILN_OPTION_ENUM("layer", &kiln_stats_given.layer, "LAYER", kiln_drawable_names + 1, "measure this layer of a manifest",
-                     .def = "source", .group = "Rows"),
+                     "cut at this near plane in scene units; profile stands for the renderer's own",
+                     .def = "profile", .brief = "cut at this near plane in scene units"),
+    KILN_OPTION_ENUM("layer", &kiln_stats_given.layer, "LAYER", kiln_drawable_names + 1,
+                     "measure this layer of a manifest", .def = "source", .group = "Rows"),
 };
 
 /* How files are read is for kiln-import to say. */
@@ -39,25 +44,30 @@ static kiln_status check_size(const char *text, kiln_error *err)
     return kiln_stats_size(text, size, err);
 }
 
-static const kiln_opt_check checks[] = {{"pairs", check_size}, KILN_VIEW_OPTION_CHECKS, {NULL, NULL}};
+static const kiln_opt_check checks[] = {
+    {"pairs", check_size}, KILN_VIEW_OPTION_CHECKS, {NULL, NULL}};
 
 static const char *const notes[] = {
-    "Scales are told as lengths, opacities within 0 to 1, f_dc as colours; stdDev in the JSON is of the numbers of the file. "
+    "Scales are told as lengths, opacities within 0 to 1, f_dc as colours; stdDev in the JSON is "
+    "of the numbers of the file. "
     "Quantiles "
-    "are exact (nearest rank). Numbers that are not finite are counted as bad and left out of the rest.",
+    "are exact (nearest rank). Numbers that are not finite are counted as bad and left out of the "
+    "rest.",
     "The fields of splat-transform's --stats json are in --json by the same names.",
-    "box pairs are what the renderer lists by its own boxes, at 24 bytes each in gsplat's isect_tiles; pairs are those that can "
+    "box pairs are what the renderer lists by its own boxes, at 24 bytes each in gsplat's "
+    "isect_tiles; pairs are those that can "
     "show.",
     NULL};
 
-static const kiln_cli cli = {.program = "kiln-stats",
-                             .summary = "measures columns of a file or layer, and pairs that renderers list",
-                             .positionals = "FILE|MANIFEST",
-                             .n_positionals = 1,
-                             .tables_note = notes,
-                             .options = options,
-                             .common = kiln_common_options,
-                             .checks = checks};
+static const kiln_cli cli = {
+    .program = "kiln-stats",
+    .summary = "measures columns of a file or layer, and pairs that renderers list",
+    .positionals = "FILE|MANIFEST",
+    .n_positionals = 1,
+    .tables_note = notes,
+    .options = options,
+    .common = kiln_common_options,
+    .checks = checks};
 
 static void make_options(void)
 {

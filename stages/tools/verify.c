@@ -1,5 +1,5 @@
-/* kiln-verify -- checks a manifest from the inside (every hash, count, bound, reference), or prints what two bakes are
- * compared by. Reads only; a writer may go on meanwhile. */
+/* kiln-verify -- checks a manifest from the inside (every hash, count, bound, reference), or prints
+ * what two bakes are compared by. Reads only; a writer may go on meanwhile. */
 #include "base/log.h"
 #include "base/memory.h"
 #include "base/quote.h"
@@ -19,13 +19,15 @@ static struct {
 } o;
 
 static const kiln_opt options[] = {
-    KILN_OPTION_BOOL("digest", &o.digest, "print sorted lines KIND NAME DIGEST instead of checking", .letter = 'd',
-                     .brief = "print lines KIND NAME DIGEST, check nothing"),
+    KILN_OPTION_BOOL("digest", &o.digest, "print sorted lines KIND NAME DIGEST instead of checking",
+                     .letter = 'd', .brief = "print lines KIND NAME DIGEST, check nothing"),
     KILN_OPTION_BOOL("quick", &o.quick,
-                     "check only structure, rows, counts, references and sizes; the content of blobs is not read",
+                     "check only structure, rows, counts, references and sizes; the content of "
+                     "blobs is not read",
                      .brief = "check structure, rows, counts and sizes alone"),
     KILN_OPTION_NUMBER("ram", &kiln_common_values.ram, "SIZE",
-                       "most host memory to take: a size or a share of what is free; with little, fewer threads check (one always "
+                       "most host memory to take: a size or a share of what is free; with little, "
+                       "fewer threads check (one always "
                        "does)",
                        .def = "80%"),
     KILN_OPTION_END,
@@ -34,25 +36,28 @@ static const kiln_opt options[] = {
 static const char *const notes[] = {
     "Every problem found is a line on stderr; the program then ends with 74.",
     "With --quick no blob is read: it is fast, but does not find damage inside of blobs.",
-    "With --digest: the current layers, tile tables and images, one a line. Blanks, control bytes and '%' in names are "
+    "With --digest: the current layers, tile tables and images, one a line. Blanks, control bytes "
+    "and '%' in names are "
     "percent-encoded. Two bakes with equal lines hold the same.",
     NULL,
 };
 
 static const kiln_cli cli = {.program = "kiln-verify",
-                             .summary = "checks every hash, count, bound and reference of a manifest",
+                             .summary =
+                                 "checks every hash, count, bound and reference of a manifest",
                              .positionals = "MANIFEST",
                              .n_positionals = 1,
                              .tables_note = notes,
                              .options = options,
                              .common = kiln_common_options};
 
-/* ---- digests ----------------------------------------------------------------------------------------------------- */
+/* ---- digests --------------------------------------------------------------------------------- */
 static void print_line(void *context, const char *kind, const char *name, kiln_hash digest)
 {
     char hex[33];
     (void)context;
-    kiln_print("%s %s %s", kind, name, kiln_hash_hex(digest, hex)); /* stdout is checked at the end of main */
+    /* stdout is checked at the end of main */
+    kiln_print("%s %s %s", kind, name, kiln_hash_hex(digest, hex));
 }
 
 static void add_line(void *context, const char *kind, const char *name, kiln_hash digest)
@@ -60,8 +65,9 @@ static void add_line(void *context, const char *kind, const char *name, kiln_has
     char hex[33];
     json_t *lines = context;
     /* an entry that cannot be made is noticed by its count */
-    (void)json_array_append_new(lines, json_pack("{s:o, s:o, s:s}", "kind", kiln_json_string(kind), "name", kiln_json_string(name),
-                                                 "digest", kiln_hash_hex(digest, hex)));
+    (void)json_array_append_new(lines, json_pack("{s:o, s:o, s:s}", "kind", kiln_json_string(kind),
+                                                 "name", kiln_json_string(name), "digest",
+                                                 kiln_hash_hex(digest, hex)));
 }
 
 static void count_line(void *context, const char *kind, const char *name, kiln_hash digest)
@@ -86,7 +92,7 @@ static kiln_status digests(kiln_run *r, kiln_error *err)
     return st;
 }
 
-/* ---- verify ------------------------------------------------------------------------------------------------------ */
+/* ---- verify ---------------------------------------------------------------------------------- */
 typedef struct {
     kiln_progress bar;
     uint64_t done_mib;
@@ -114,19 +120,21 @@ static kiln_status check_bake(kiln_run *r, uint64_t *bytes, kiln_error *err)
     progress p = {.begun = false};
     const uint64_t free_bytes = kiln_ram_free("");
     const uint64_t ram = kiln_size_resolve(kiln_common_values.ram, free_bytes);
-    const kiln_verify_options options_of_check = {.threads = kiln_devices_threads(kiln_common_values.threads),
-                                                  .ram_bytes = ram < free_bytes ? ram : free_bytes,
-                                                  .quick = o.quick,
-                                                  .report = tell_problem,
-                                                  .progress = show_progress,
-                                                  .context = &p};
-    const kiln_status st = kiln_manifest_verify_with(kiln_run_manifest(r), &options_of_check, bytes, err);
+    const kiln_verify_options options_of_check = {
+        .threads = kiln_devices_threads(kiln_common_values.threads),
+        .ram_bytes = ram < free_bytes ? ram : free_bytes,
+        .quick = o.quick,
+        .report = tell_problem,
+        .progress = show_progress,
+        .context = &p};
+    const kiln_status st =
+        kiln_manifest_verify_with(kiln_run_manifest(r), &options_of_check, bytes, err);
     if (p.begun) kiln_progress_stop(&p.bar);
     return st;
 }
 
-/* How many of each kind of thing were looked at. Not count(*): SQLite does that in one step, which nothing ends where a b-tree of a
- * damaged file loops. */
+/* How many of each kind of thing were looked at. Not count(*): SQLite does that in one step, which
+ * nothing ends where a b-tree of a damaged file loops. */
 #define COUNT(table) "SELECT coalesce(sum(1), 0) FROM " table
 static const struct {
     const char *key, *one, *more, *sql;
@@ -143,7 +151,8 @@ static const struct {
 };
 enum { N_COUNTED = sizeof counted / sizeof *counted };
 
-static kiln_status count_rows_by_sql(kiln_manifest *m, const char *sql, int64_t *out, kiln_error *err)
+static kiln_status count_rows_by_sql(kiln_manifest *m, const char *sql, int64_t *out,
+                                     kiln_error *err)
 {
     sqlite3 *db = kiln_manifest_sqlite(m);
     sqlite3_stmt *s = NULL;
@@ -152,10 +161,12 @@ static kiln_status count_rows_by_sql(kiln_manifest *m, const char *sql, int64_t 
     if (rc == SQLITE_ROW) *out = sqlite3_column_int64(s, 0);
     (void)sqlite3_finalize(s); /* repeats rc */
     if (rc == SQLITE_ROW) return KILN_OK;
-    return kiln_fail(err, KILN_E_IO, "cannot read '%s': %s", kiln_manifest_path(m), sqlite3_errmsg(db));
+    return kiln_fail(err, KILN_E_IO, "cannot read '%s': %s", kiln_manifest_path(m),
+                     sqlite3_errmsg(db));
 }
 
-/* What a whole bake would hold besides: no damage, but worth a word where everything else is well. */
+/* What a whole bake would hold besides: no damage, but worth a word where everything else is
+ * well. */
 static const char *const stage_names[] = {
 #define STAGE(name, ...) #name,
 #include "pipelines/stages.def"
@@ -163,7 +174,8 @@ static const char *const stage_names[] = {
 };
 enum { N_STAGES = sizeof stage_names / sizeof *stage_names };
 
-static kiln_status count_quarantined(kiln_manifest *m, uint32_t n[N_STAGES], uint32_t *all, kiln_error *err)
+static kiln_status count_quarantined(kiln_manifest *m, uint32_t n[N_STAGES], uint32_t *all,
+                                     kiln_error *err)
 {
     *all = 0;
     for (int i = 0; i < N_STAGES; i++) {
@@ -181,7 +193,8 @@ static void print_end(const uint32_t n[N_STAGES], uint32_t all)
         kiln_print(": all is well");
         return;
     }
-    kiln_print_part(": complete but for %" PRIu32 " quarantined unit%s: ", all, all == 1 ? "" : "s");
+    kiln_print_part(": complete but for %" PRIu32 " quarantined unit%s: ", all,
+                    all == 1 ? "" : "s");
     const char *comma = "";
     for (int i = 0; i < N_STAGES; i++) {
         if (n[i] == 0) continue;
@@ -212,21 +225,25 @@ static kiln_status verify(kiln_run *r, kiln_error *err)
         return kiln_fail(err, KILN_E_NOMEM, "out of memory for the report");
     if (kiln_run_json(r)) return KILN_OK;
     if (o.quick)
-        kiln_print_part("%s: checked rows and references, not the bytes, of ", kiln_manifest_path(m));
+        kiln_print_part("%s: checked rows and references, not the bytes, of ",
+                        kiln_manifest_path(m));
     else
         kiln_print_part("%s: checked %s in ", kiln_manifest_path(m), kiln_size_text(bytes, size));
     for (size_t i = 0; i < N_COUNTED; i++)
-        kiln_print_part("%s%" PRId64 " %s", i ? ", " : "", n[i], n[i] == 1 ? counted[i].one : counted[i].more);
+        kiln_print_part("%s%" PRId64 " %s", i ? ", " : "", n[i],
+                        n[i] == 1 ? counted[i].one : counted[i].more);
     print_end(quarantined, n_quarantined);
     return KILN_OK;
 }
 
 static kiln_status run_verify(kiln_run *r, kiln_error *err)
 {
-    if (o.digest && o.quick) return kiln_fail(err, KILN_E_USAGE, "--digest checks nothing; leave out --quick");
+    if (o.digest && o.quick)
+        return kiln_fail(err, KILN_E_USAGE, "--digest checks nothing; leave out --quick");
     return o.digest ? digests(r, err) : verify(r, err);
 }
 
-static const kiln_stage_program program = {.name = "verify", .cli = &cli, .open = KILN_OPEN_READ, .run = run_verify};
+static const kiln_stage_program program = {
+    .name = "verify", .cli = &cli, .open = KILN_OPEN_READ, .run = run_verify};
 
 int main(int argc, char **argv) { return kiln_program_main(&program, argc, argv); }

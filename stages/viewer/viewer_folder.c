@@ -29,8 +29,9 @@ kiln_status kiln_viewer_read(const char *name, char **text, size_t *size, kiln_e
     *text = NULL;
     KILN_TRY(kiln_viewer_path(name, path, err));
     if (!kiln_is_file(path))
-        return kiln_fail(
-            err, KILN_E_INPUT,
-            "the viewer is not installed: '%s' does not exist; `make viewer` in SplatKiln's sources makes it, with npm", path);
+        return kiln_fail(err, KILN_E_INPUT,
+                         "the viewer is not installed: '%s' does not exist; `make viewer` in "
+                         "SplatKiln's sources makes it, with npm",
+                         path);
     return kiln_file_read(path, FILE_MAX, (unsigned char **)text, size, err);
 }

@@ -8,8 +8,8 @@ namespace bench
 {
 
 at_once::at_once(runner *b, const frame &f)
-    : b_(b), project_(f.project()), raster_(f.raster()), stats_(STATS), tile_counts_(f.tiles()), ids_(kiln_pass_bound(f.pairs())),
-      rgba_(4 * f.pixels())
+    : b_(b), project_(f.project()), raster_(f.raster()), stats_(STATS), tile_counts_(f.tiles()),
+      ids_(kiln_pass_bound(f.pairs())), rgba_(4 * f.pixels())
 {
     BENCH_CUDA(cudaMallocHost(&host_, STATS * sizeof *host_));
     lists_.n = std::min(kiln_pass_bound(f.visible()), project_.n);
@@ -29,7 +29,8 @@ at_once::at_once(runner *b, const frame &f)
     raster_.ranks = lists_.ids;
     raster_.n_pairs = lists_.capacity;
     raster_.rgba = rgba_.get();
-    work_bytes_ = std::max(b_->prepare(KILN_OP_project, &project_), b_->prepare(KILN_OP_tile_lists, &lists_));
+    work_bytes_ =
+        std::max(b_->prepare(KILN_OP_project, &project_), b_->prepare(KILN_OP_tile_lists, &lists_));
     work_bytes_ = std::max(work_bytes_, b_->prepare(KILN_OP_raster, &raster_));
 }
 
@@ -40,7 +41,8 @@ void at_once::set_fast(bool fast)
     const uint32_t columns = 3 * SH_REST;
     if (fast && !halves_) {
         halves_.reset(new array<uint32_t>(kiln_sh_words(columns) * project_.n));
-        const kiln_sh_halves_args a = {project_.n, 0, project_.n, columns, project_.shN, halves_->get()};
+        const kiln_sh_halves_args a = {project_.n,    0, project_.n, columns, project_.shN,
+                                       halves_->get()};
         (void)b_->prepare(KILN_OP_sh_halves, &a);
         b_->start(KILN_OP_sh_halves, &a);
     }
@@ -53,7 +55,8 @@ void at_once::run()
     b_->start(KILN_OP_project, &project_);
     b_->start(KILN_OP_tile_lists, &lists_);
     b_->start(KILN_OP_raster, &raster_);
-    BENCH_CUDA(cudaMemcpyAsync(host_, stats_.get(), stats_.bytes(), cudaMemcpyDeviceToHost, b_->exec()->stream));
+    BENCH_CUDA(cudaMemcpyAsync(host_, stats_.get(), stats_.bytes(), cudaMemcpyDeviceToHost,
+                               b_->exec()->stream));
 }
 
 void at_once::poison(int byte) const
@@ -67,17 +70,21 @@ void at_once::poison(int byte) const
     rgba_.fill(byte);
 }
 
-/* Where a bound is too low none is listed, and a program would begin again; here it is the same picture each time. */
+/* Where a bound is too low none is listed, and a program would begin again; here it is the same
+ * picture each time. */
 uint64_t at_once::sum() const
 {
-    if (host_[0] != host_[1] || host_[2] > lists_.n) die(70, "a frame has more pairs than the same one before");
+    if (host_[0] != host_[1] || host_[2] > lists_.n)
+        die(70, "a frame has more pairs than the same one before");
     return sum_of(rgba_.get(), rgba_.bytes());
 }
 
 uint64_t at_once::memory() const
 {
-    const uint64_t projected = project_.n * (sizeof *project_.splats + sizeof *project_.depths + sizeof *project_.rows);
-    return work_bytes_ + projected + stats_.bytes() + tile_counts_.bytes() + ids_.bytes() + rgba_.bytes();
+    const uint64_t projected =
+        project_.n * (sizeof *project_.splats + sizeof *project_.depths + sizeof *project_.rows);
+    return work_bytes_ + projected + stats_.bytes() + tile_counts_.bytes() + ids_.bytes() +
+           rgba_.bytes();
 }
 
 } // namespace bench

@@ -1,5 +1,5 @@
-/* at_once -- what a camera costs with everything on the device, as kernels/draw/single_pass.c draws it: projection, lists and
- * raster within bounds, nothing read in between. */
+/* at_once -- what a camera costs with everything on the device, as kernels/draw/single_pass.c draws
+ * it: projection, lists and raster within bounds, nothing read in between. */
 #ifndef KILN_TESTS_BENCH_AT_ONCE_CUH
 #define KILN_TESTS_BENCH_AT_ONCE_CUH
 
@@ -39,7 +39,8 @@ class at_once
     array<uint64_t> stats_;
     array<uint32_t> tile_counts_, ids_;
     array<float> rgba_;
-    std::unique_ptr<array<uint32_t>> halves_; /* of the scene's harmonics, once a fast picture was asked for */
+    /* of the scene's harmonics, once a fast picture was asked for */
+    std::unique_ptr<array<uint32_t>> halves_;
 };
 
 } // namespace bench

@@ -39,7 +39,8 @@ void die(int exit_code, const char *what)
 void check_cuda(cudaError_t e, const char *call, const char *file, int line)
 {
     if (e == cudaSuccess) return;
-    fprintf(stderr, "kernels_bench: '%s' failed: %s, %s:%d\n", call, cudaGetErrorString(e), file, line);
+    fprintf(stderr, "kernels_bench: '%s' failed: %s, %s:%d\n", call, cudaGetErrorString(e), file,
+            line);
     exit(6);
 }
 
@@ -74,7 +75,8 @@ runner::~runner()
 void runner::wait()
 {
     uint64_t violation = 0;
-    BENCH_CUDA(cudaMemcpyAsync(&violation, x_.violation, sizeof violation, cudaMemcpyDeviceToHost, x_.stream));
+    BENCH_CUDA(cudaMemcpyAsync(&violation, x_.violation, sizeof violation, cudaMemcpyDeviceToHost,
+                               x_.stream));
     BENCH_CUDA(cudaStreamSynchronize(x_.stream));
     check(kiln_violation_fail(violation, &err));
 }
@@ -98,7 +100,8 @@ void runner::start(kiln_op_id op, const void *args)
     check(kiln_op_call(kiln_ops_cuda(), op, &x_, args, work_, &have, &err));
 }
 
-row runner::row_of(const std::string &what, uint64_t items, const cost &least, const times &t, bool same)
+row runner::row_of(const std::string &what, uint64_t items, const cost &least, const times &t,
+                   bool same)
 {
     row r;
     r.what = what;
@@ -107,7 +110,9 @@ row runner::row_of(const std::string &what, uint64_t items, const cost &least, c
     r.gpu_least = t.least;
     r.least_work = least;
     r.limit = ceilings_->limit_ms(least);
-    if (!same) table_.add(finding{what, "calls left output unwritten, or wrote something else each time", 1, 1});
+    if (!same)
+        table_.add(
+            finding{what, "calls left output unwritten, or wrote something else each time", 1, 1});
     return r;
 }
 
@@ -128,7 +133,8 @@ row runner::measure(const subject &s)
     return row_of(s.what, s.items, s.least_work, t, sums[0] == sums[1] && out.sum() == sums[0]);
 }
 
-row runner::measure_host(const std::string &what, uint64_t items, const std::function<void()> &work) const
+row runner::measure_host(const std::string &what, uint64_t items,
+                         const std::function<void()> &work) const
 {
     std::vector<double> ms;
     row r;

@@ -45,12 +45,15 @@ class runner
     }
     bool quick() const { return o_.quick; }
 
-    /* The CUDA sibling by events, after it has shown that it writes all of its output, and the same over any poison. */
+    /* The CUDA sibling by events, after it has shown that it writes all of its output, and the same
+     * over any poison. */
     row measure(const subject &s);
     void operation(const subject &s) { table_.add(measure(s)); }
-    /* Any work put on the stream; sum() is of what it wrote, poison(byte) before each of two runs. */
+    /* Any work put on the stream; sum() is of what it wrote, poison(byte) before each of two
+     * runs. */
     template <typename Work, typename Poison, typename Sum>
-    row measure(const std::string &what, uint64_t items, const cost &least, Work work, Poison poison, Sum sum)
+    row measure(const std::string &what, uint64_t items, const cost &least, Work work,
+                Poison poison, Sum sum)
     {
         uint64_t sums[2];
         for (int i = 0; i < 2; i++) {
@@ -65,7 +68,8 @@ class runner
     }
 
     /* Work that is done when it returns, by the clock. It has no limit: the host is part of it. */
-    row measure_host(const std::string &what, uint64_t items, const std::function<void()> &work) const;
+    row measure_host(const std::string &what, uint64_t items,
+                     const std::function<void()> &work) const;
 
     /* Workspace for an operation, before the clock starts; its bytes. */
     uint64_t prepare(kiln_op_id op, const void *args);
@@ -79,7 +83,8 @@ class runner
     bench::table *table() { return &table_; }
 
   private:
-    row row_of(const std::string &what, uint64_t items, const cost &least, const times &t, bool same);
+    row row_of(const std::string &what, uint64_t items, const cost &least, const times &t,
+               bool same);
 
     const options &o_;
     kiln_exec x_ = {};

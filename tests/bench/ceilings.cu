@@ -12,12 +12,14 @@ namespace bench
 namespace
 {
 
-constexpr unsigned BLOCK = 256, GRID = 1024, FUSE_GRID = 132 * 16; /* full for Hopper's 132 multiprocessors */
-constexpr uint64_t COPIED = uint64_t(1) << 30;                     /* bytes: many times what the L2 cache holds */
+/* full for Hopper's 132 multiprocessors */
+constexpr unsigned BLOCK = 256, GRID = 1024, FUSE_GRID = 132 * 16;
+/* bytes: many times what the L2 cache holds */
+constexpr uint64_t COPIED = uint64_t(1) << 30;
 constexpr int CHAINS = 8, STEPS = 2048;
 
-/* Independent chains of fused steps, as many as hide the latency of one. What comes out is written where the compiler cannot
- * know that it never is. */
+/* Independent chains of fused steps, as many as hide the latency of one. What comes out is written
+ * where the compiler cannot know that it never is. */
 __global__ void fuse(float *out)
 {
     float v[CHAINS];
@@ -35,7 +37,8 @@ __global__ void nothing() {}
 
 template <typename Key> __global__ void random_keys(uint64_t n, Key *keys, uint32_t *values)
 {
-    for (uint64_t i = uint64_t(blockIdx.x) * blockDim.x + threadIdx.x; i < n; i += uint64_t(gridDim.x) * blockDim.x) {
+    for (uint64_t i = uint64_t(blockIdx.x) * blockDim.x + threadIdx.x; i < n;
+         i += uint64_t(gridDim.x) * blockDim.x) {
         keys[i] = static_cast<Key>(kg_at(1, i));
         values[i] = static_cast<uint32_t>(i);
     }
@@ -49,8 +52,9 @@ template <typename Key> double time_sort(const timer &t, uint64_t n, int bits)
     random_keys<<<GRID, BLOCK, 0, t.stream()>>>(n, keys.get(), values.get());
     BENCH_CUDA(cudaGetLastError());
     const auto sort = [&](void *temp) {
-        BENCH_CUDA(CUB_NS_QUALIFIER::DeviceRadixSort::SortPairs(temp, bytes, keys.get(), sorted.get(), values.get(), moved.get(), n,
-                                                                0, bits, t.stream()));
+        BENCH_CUDA(CUB_NS_QUALIFIER::DeviceRadixSort::SortPairs(
+            temp, bytes, keys.get(), sorted.get(), values.get(), moved.get(), n, 0, bits,
+            t.stream()));
     };
     sort(nullptr);
     array<char> temp(bytes);
@@ -63,7 +67,10 @@ ceilings::ceilings(const timer *t) : timer_(t)
 {
     array<char> from(COPIED), to(COPIED);
     from.fill(1);
-    const auto copy = [&] { BENCH_CUDA(cudaMemcpyAsync(to.get(), from.get(), COPIED, cudaMemcpyDeviceToDevice, t->stream())); };
+    const auto copy = [&] {
+        BENCH_CUDA(
+            cudaMemcpyAsync(to.get(), from.get(), COPIED, cudaMemcpyDeviceToDevice, t->stream()));
+    };
     copy_bytes_ = 2e3 * COPIED / t->time(copy).median;
     fp32_ = fused();
 }
@@ -96,7 +103,8 @@ double ceilings::scan_ms(uint64_t n) const
     size_t bytes = 0;
     from.fill(0);
     const auto scan = [&](void *temp) {
-        BENCH_CUDA(CUB_NS_QUALIFIER::DeviceScan::ExclusiveSum(temp, bytes, from.get(), to.get(), n, timer_->stream()));
+        BENCH_CUDA(CUB_NS_QUALIFIER::DeviceScan::ExclusiveSum(temp, bytes, from.get(), to.get(), n,
+                                                              timer_->stream()));
     };
     scan(nullptr);
     array<char> temp(bytes);
@@ -112,6 +120,9 @@ double ceilings::launches_ms(int n) const
     return timer_->time(launch).median;
 }
 
-double ceilings::limit_ms(const cost &c) { return sort_ms(c.sorted, 32) + 1e3 * std::max(c.bytes / copy_bytes_, c.fp32 / fp32_); }
+double ceilings::limit_ms(const cost &c)
+{
+    return sort_ms(c.sorted, 32) + 1e3 * std::max(c.bytes / copy_bytes_, c.fp32 / fp32_);
+}
 
 } // namespace bench

@@ -1,5 +1,6 @@
-/* ceilings -- what this device can do at most, measured in the same run as what is compared with it: bytes copied, multiplications
- * and additions fused, CUB's sort and scan. From these the physical limit of an operation whose least work is known. */
+/* ceilings -- what this device can do at most, measured in the same run as what is compared with
+ * it: bytes copied, multiplications and additions fused, CUB's sort and scan. From these the
+ * physical limit of an operation whose least work is known. */
 #ifndef KILN_TESTS_BENCH_CEILINGS_CUH
 #define KILN_TESTS_BENCH_CEILINGS_CUH
 
@@ -11,11 +12,14 @@
 namespace bench
 {
 
-/* What no algorithm can do without: each input read and each output written once, and the arithmetic of the definition. */
+/* What no algorithm can do without: each input read and each output written once, and the
+ * arithmetic of the definition. */
 struct cost {
-    double bytes = 0;    /* of device memory, read and written; without what the sort itself moves */
-    double fp32 = 0;     /* float32 instructions; a fused multiplication and addition is one */
-    uint64_t sorted = 0; /* items that must come into the order of 32-bit keys, with a 32-bit value each */
+    /* of device memory, read and written; without what the sort itself moves */
+    double bytes = 0;
+    double fp32 = 0; /* float32 instructions; a fused multiplication and addition is one */
+    /* items that must come into the order of 32-bit keys, with a 32-bit value each */
+    uint64_t sorted = 0;
 };
 
 class ceilings

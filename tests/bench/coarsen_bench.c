@@ -1,10 +1,12 @@
-/* coarsen_bench -- what merging the chunks of a bake takes, and how far pictures of its levels are from the full scene's.
+/* coarsen_bench -- what merging the chunks of a bake takes, and how far pictures of its levels are
+ * from the full scene's.
  *
  *   coarsen_bench MANIFEST [whole] [seen] [aa] [cameras N]
  *
- * First CPU time and memory of a row, by one thread, then for each level rows and PSNR over black at 2^(-k/2) of the cameras' size,
- * the mean over N test cameras (where there are fewer than three, of all). whole: all chunks as one. seen: weighted by the layer
- * `visibility`. aa: antialiased. For trying changes of the rule: make bench-lod compares whole programs. */
+ * First CPU time and memory of a row, by one thread, then for each level rows and PSNR over black
+ * at 2^(-k/2) of the cameras' size, the mean over N test cameras (where there are fewer than three,
+ * of all). whole: all chunks as one. seen: weighted by the layer `visibility`. aa: antialiased. For
+ * trying changes of the rule: make bench-lod compares whole programs. */
 #include "base/memory.h"
 #include "kernels/coarsen/coarsen.h"
 #include "kernels/draw/plain.h"
@@ -48,7 +50,10 @@ static void *capacity(uint64_t n, size_t each)
     return p;
 }
 
-static uint64_t harmonics(uint32_t degree) { return 3 * ((uint64_t)(degree + 1) * (degree + 1) - 1); }
+static uint64_t harmonics(uint32_t degree)
+{
+    return 3 * ((uint64_t)(degree + 1) * (degree + 1) - 1);
+}
 
 static kiln_coarsen_rows rows_of(uint64_t n, uint32_t degree, bool seen)
 {
@@ -73,21 +78,24 @@ static void release(rows_in_chunks *s)
 {
     for (uint32_t i = 0; i < s->n_chunks; i++) {
         kiln_coarsen_rows *r = &s->chunks[i];
-        free(r->means), free(r->log_scales), free(r->quats), free(r->opacity_logits), free(r->sh0), free(r->shN);
-        free(r->weights), free(r->visibility), free(r->prominence), free(r->source_first), free(r->source_last),
-            free(r->source_count);
+        free(r->means), free(r->log_scales), free(r->quats), free(r->opacity_logits), free(r->sh0),
+            free(r->shN);
+        free(r->weights), free(r->visibility), free(r->prominence), free(r->source_first),
+            free(r->source_last), free(r->source_count);
     }
     free(s->chunks);
 }
 
-/* ---- the scene -------------------------------------------------------------------------------------------------------------- */
-static void read_plane(kiln_manifest *m, const kiln_chunk *c, const char *name, float *to, uint64_t components)
+/* ---- the scene ------------------------------------------------------------------------------- */
+static void read_plane(kiln_manifest *m, const kiln_chunk *c, const char *name, float *to,
+                       uint64_t components)
 {
     kiln_error err = {0};
     check(kiln_plane_read(m, c, name, to, c->count * components * sizeof *to, &err), &err);
 }
 
-static kiln_coarsen_rows read_chunk(kiln_manifest *m, const kiln_chunk *c, uint32_t degree, uint64_t first, bool seen)
+static kiln_coarsen_rows read_chunk(kiln_manifest *m, const kiln_chunk *c, uint32_t degree,
+                                    uint64_t first, bool seen)
 {
     const kiln_coarsen_rows r = rows_of(c->count, degree, seen);
     read_plane(m, c, "means", r.means, 3);
@@ -137,16 +145,19 @@ static rows_in_chunks read_scene(bench *b, kiln_camera **cameras)
     return s;
 }
 
-static void append(void *to, uint64_t n_to, uint64_t at, const void *from, uint64_t n, uint64_t components)
+static void append(void *to, uint64_t n_to, uint64_t at, const void *from, uint64_t n,
+                   uint64_t components)
 {
-    for (uint64_t c = 0; c < components; c++) memcpy((float *)to + c * n_to + at, (const float *)from + c * n, n * sizeof(float));
+    for (uint64_t c = 0; c < components; c++)
+        memcpy((float *)to + c * n_to + at, (const float *)from + c * n, n * sizeof(float));
 }
 
 static rows_in_chunks joined(const rows_in_chunks *s)
 {
     const uint32_t degree = s->chunks[0].sh_degree;
     rows_in_chunks all = {s->n, 1, capacity(1, sizeof(kiln_coarsen_rows))};
-    const kiln_coarsen_rows to = all.chunks[0] = rows_of(s->n, degree, s->chunks[0].prominence != NULL);
+    const kiln_coarsen_rows to = all.chunks[0] =
+        rows_of(s->n, degree, s->chunks[0].prominence != NULL);
     for (uint64_t i = 0, at = 0; i < s->n_chunks; at += s->chunks[i++].n) {
         const kiln_coarsen_rows *r = &s->chunks[i];
         append(to.means, s->n, at, r->means, r->n, 3);
@@ -164,7 +175,7 @@ static rows_in_chunks joined(const rows_in_chunks *s)
     return all;
 }
 
-/* ---- merging ---------------------------------------------------------------------------------------------------------------- */
+/* ---- merging --------------------------------------------------------------------------------- */
 static double cpu_seconds(void)
 {
     struct timespec t;
@@ -172,7 +183,8 @@ static double cpu_seconds(void)
     return (double)t.tv_sec + 1e-9 * (double)t.tv_nsec;
 }
 
-static size_t coarsen_chunk(const kiln_coarsen_rows *in, kiln_coarsen_rows out[LEVELS], double *spent)
+static size_t coarsen_chunk(const kiln_coarsen_rows *in, kiln_coarsen_rows out[LEVELS],
+                            double *spent)
 {
     uint64_t counts[LEVELS];
     const size_t bytes = kiln_coarsen_bytes(in->n, in->sh_degree, LEVELS);
@@ -184,7 +196,8 @@ static size_t coarsen_chunk(const kiln_coarsen_rows *in, kiln_coarsen_rows out[L
     }
     const double start = cpu_seconds();
     kiln_coarsen_weights(in);
-    check(kiln_coarsen(in, &(kiln_coarsen_levels){LEVELS, counts, out}, work, bytes, 1, &err), &err);
+    check(kiln_coarsen(in, &(kiln_coarsen_levels){LEVELS, counts, out}, work, bytes, 1, &err),
+          &err);
     *spent += cpu_seconds() - start;
     free(work);
     return bytes;
@@ -195,7 +208,8 @@ static void coarsen(const rows_in_chunks *s, bool antialiased, rows_in_chunks le
     double spent = 0, work = 0;
     uint64_t most = 0;
     for (uint32_t k = 0; k < LEVELS; k++)
-        levels[k] = (rows_in_chunks){0, s->n_chunks, capacity(s->n_chunks, sizeof(kiln_coarsen_rows))};
+        levels[k] =
+            (rows_in_chunks){0, s->n_chunks, capacity(s->n_chunks, sizeof(kiln_coarsen_rows))};
     for (uint32_t i = 0; i < s->n_chunks; i++) {
         kiln_coarsen_rows out[LEVELS];
         s->chunks[i].antialiased = antialiased;
@@ -210,13 +224,16 @@ static void coarsen(const rows_in_chunks *s, bool antialiased, rows_in_chunks le
         }
     }
     const double row = 4.0 * (double)(14 + 5 + harmonics(s->chunks[0].sh_degree));
-    printf("%llu rows, %u chunks: %.1f us a row; %.0f B of work for a row of the largest, %.0f B in and out\n",
-           (unsigned long long)s->n, s->n_chunks, 1e6 * spent / (double)s->n, work, row * (2 - exp2(-LEVELS)));
+    printf("%llu rows, %u chunks: %.1f us a row; %.0f B of work for a row of the largest, %.0f B "
+           "in and out\n",
+           (unsigned long long)s->n, s->n_chunks, 1e6 * spent / (double)s->n, work,
+           row * (2 - exp2(-LEVELS)));
 }
 
-/* ---- pictures --------------------------------------------------------------------------------------------------------------- */
+/* ---- pictures -------------------------------------------------------------------------------- */
 /* [height][width][4]; free(). */
-static float *draw(const bench *b, const rows_in_chunks *s, const kiln_camera *c, uint32_t width, uint32_t height)
+static float *draw(const bench *b, const rows_in_chunks *s, const kiln_camera *c, uint32_t width,
+                   uint32_t height)
 {
     const double scale = (double)width / c->width;
     const float background[3] = {0, 0, 0};
@@ -231,15 +248,20 @@ static float *draw(const bench *b, const rows_in_chunks *s, const kiln_camera *c
     for (uint64_t i = 0; i < s->n; i++) order[i] = (uint32_t)i;
     for (uint32_t i = 0; i < s->n_chunks; at += s->chunks[i++].n) {
         const kiln_coarsen_rows *r = &s->chunks[i];
-        const void *of[KILN_PLAIN_PLANES] = {r->means, r->log_scales, r->quats, r->opacity_logits, r->sh0, r->shN, order + at};
+        const void *of[KILN_PLAIN_PLANES] = {r->means, r->log_scales, r->quats,  r->opacity_logits,
+                                             r->sh0,   r->shN,        order + at};
         memcpy(planes + (uint64_t)i * KILN_PLAIN_PLANES, of, sizeof of);
         rows[i] = r->n;
     }
     kiln_plain *painter = kiln_plain_new(-1, 1);
-    if (!painter || kiln_plain_scene(painter, b->scene.origin, s->chunks[0].sh_degree, s->n_chunks, rows, planes) != 0 ||
+    if (!painter ||
+        kiln_plain_scene(painter, b->scene.origin, s->chunks[0].sh_degree, s->n_chunks, rows,
+                         planes) != 0 ||
         kiln_plain_renderer(painter, "inria", b->antialiased, 0) != 0 ||
-        kiln_plain_camera(painter, pose, intrinsics, width, height) != 0 || kiln_plain_draw(painter, background, rgba, NULL) != 0) {
-        fprintf(stderr, "coarsen_bench: %s\n", painter ? kiln_plain_message(painter) : "out of memory");
+        kiln_plain_camera(painter, pose, intrinsics, width, height) != 0 ||
+        kiln_plain_draw(painter, background, rgba, NULL) != 0) {
+        fprintf(stderr, "coarsen_bench: %s\n",
+                painter ? kiln_plain_message(painter) : "out of memory");
         exit(1);
     }
     kiln_plain_free(painter);
@@ -259,11 +281,13 @@ static double psnr(const float *a, const float *b, uint64_t pixels)
     return sum > 0 ? 10 * log10(3 * (double)pixels / sum) : 100;
 }
 
-static double compare(const bench *b, const rows_in_chunks *full, const rows_in_chunks *level, double scale)
+static double compare(const bench *b, const rows_in_chunks *full, const rows_in_chunks *level,
+                      double scale)
 {
     double sum = 0;
     for (uint32_t i = 0; i < b->n_cameras; i++) {
-        const uint32_t w = (uint32_t)lround(b->cameras[i]->width * scale), h = (uint32_t)lround(b->cameras[i]->height * scale);
+        const uint32_t w = (uint32_t)lround(b->cameras[i]->width * scale),
+                       h = (uint32_t)lround(b->cameras[i]->height * scale);
         float *x = draw(b, full, b->cameras[i], w, h), *y = draw(b, level, b->cameras[i], w, h);
         sum += psnr(x, y, (uint64_t)w * h);
         free(x);
@@ -283,7 +307,8 @@ int main(int argc, char **argv)
         if (strcmp(argv[i], "whole") == 0) b.whole = true;
         if (strcmp(argv[i], "seen") == 0) b.seen = true;
         if (strcmp(argv[i], "aa") == 0) b.antialiased = true;
-        if (strcmp(argv[i], "cameras") == 0 && i + 1 < argc) b.most_cameras = (uint32_t)atoi(argv[++i]) % (CAMERAS + 1);
+        if (strcmp(argv[i], "cameras") == 0 && i + 1 < argc)
+            b.most_cameras = (uint32_t)atoi(argv[++i]) % (CAMERAS + 1);
     }
     rows_in_chunks full = read_scene(&b, &cameras);
     if (b.whole) one = joined(&full);

@@ -1,8 +1,10 @@
-/* codec_rate [THREADS] -- how fast this machine packs and unpacks blobs (schema/codec.h: byte shuffle, zstd level 1, hash) when all
- * threads do nothing else. Prints "PACK UNPACK", millions of raw bytes a second of all threads together. Stages cannot store or
- * read planes faster than this (tests/bench/bake).
+/* codec_rate [THREADS] -- how fast this machine packs and unpacks blobs (schema/codec.h: byte
+ * shuffle, zstd level 1, hash) when all threads do nothing else. Prints "PACK UNPACK", millions of
+ * raw bytes a second of all threads together. Stages cannot store or read planes faster than this
+ * (tests/bench/bake).
  *
- * Every thread packs, then unpacks, the planes of a block of the generated scene for SECONDS; packed bytes are thrown away. */
+ * Every thread packs, then unpacks, the planes of a block of the generated scene for SECONDS;
+ * packed bytes are thrown away. */
 #include "base/memory.h"
 #include "schema/codec.h"
 #include "stages/generate/inputs.h"
@@ -15,7 +17,8 @@
 enum { BLOCK = 65536, SECONDS = 1, SEED = 1 }; /* BLOCK: Gaussians of a block of kiln-import */
 
 /* Planes of one block, in the order of a manifest's columns. */
-static const uint32_t components[] = {3, 3, 4, 1, 3, 45}; /* means, log_scales, quats, opacity_logits, sh0, shN */
+/* means, log_scales, quats, opacity_logits, sh0, shN */
+static const uint32_t components[] = {3, 3, 4, 1, 3, 45};
 enum { N_PLANES = sizeof components / sizeof *components };
 
 typedef struct {
@@ -37,11 +40,14 @@ static kiln_status block_init(block *b, kiln_error *err)
     kg_scene_init(&scene, BLOCK, SEED);
     for (uint64_t i = 0; i < BLOCK; i++) {
         kg_splat_at(&scene, i, &g);
-        const float *const columns[N_PLANES] = {g.pos, g.scale, g.rot, &g.opacity, g.f_dc, g.f_rest};
+        const float *const columns[N_PLANES] = {g.pos,      g.scale, g.rot,
+                                                &g.opacity, g.f_dc,  g.f_rest};
         for (unsigned p = 0; p < N_PLANES; p++)
-            for (uint32_t c = 0; c < components[p]; c++) b->raw[p][(uint64_t)c * BLOCK + i] = columns[p][c];
+            for (uint32_t c = 0; c < components[p]; c++)
+                b->raw[p][(uint64_t)c * BLOCK + i] = columns[p][c];
     }
-    for (unsigned p = 0; p < N_PLANES; p++) KILN_TRY(kiln_blob_pack(b->raw[p], bytes_of(p), sizeof(float), &b->packed[p], err));
+    for (unsigned p = 0; p < N_PLANES; p++)
+        KILN_TRY(kiln_blob_pack(b->raw[p], bytes_of(p), sizeof(float), &b->packed[p], err));
     return KILN_OK;
 }
 
@@ -68,7 +74,8 @@ static kiln_status go_through(const block *b, bool pack, void *dst, kiln_error *
     KILN_TRY(kiln_packer_new(&packer, err));
     for (unsigned p = 0; p < N_PLANES && st == KILN_OK; p++) {
         if (pack)
-            st = kiln_blob_stream(packer, b->raw[p], bytes_of(p), sizeof(float), &(kiln_blob_sink){.put = to_nobody}, &out, err);
+            st = kiln_blob_stream(packer, b->raw[p], bytes_of(p), sizeof(float),
+                                  &(kiln_blob_sink){.put = to_nobody}, &out, err);
         else
             st = kiln_blob_unpack(&b->packed[p], dst, err);
     }
@@ -102,7 +109,8 @@ static kiln_status measure(const block *b, bool pack, int threads, double *mb_s,
 
 int main(int argc, char **argv)
 {
-    const int asked = argc > 1 ? atoi(argv[1]) : 0, threads = asked > 0 ? asked : omp_get_num_procs();
+    const int asked = argc > 1 ? atoi(argv[1]) : 0,
+              threads = asked > 0 ? asked : omp_get_num_procs();
     double pack_mb_s = 0, unpack_mb_s = 0;
     kiln_error err = {0};
     block b = {.raw_bytes = 0};

@@ -1,6 +1,6 @@
-/* cpu_bench -- how long the work of CPU cores takes: nearest neighbours beside nanoflann, the operations of a frame beside a plain
- * loop, blobs beside zstd, an import. Fails by wrong results alone, never by time. Needs AVX2 and FMA, as what it compares is built
- * with them. */
+/* cpu_bench -- how long the work of CPU cores takes: nearest neighbours beside nanoflann, the
+ * operations of a frame beside a plain loop, blobs beside zstd, an import. Fails by wrong results
+ * alone, never by time. Needs AVX2 and FMA, as what it compares is built with them. */
 #include "tests/bench/cpu_bench.h"
 
 #include "stages/engine/devices/cpus.h"
@@ -33,9 +33,9 @@ static kiln_status read_options(int argc, char **argv, cpu_bench *b, options *o,
         else if (value && strcmp(argv[i], "--threads") == 0 && atoi(value) > 0)
             b->threads = (unsigned)atoi(value);
         else
-            return kiln_fail(
-                err, KILN_E_USAGE,
-                "usage: cpu_bench [--quick] [--only knn,frame,codec,import] [--programs DIR] [--threads N] [--json FILE]");
+            return kiln_fail(err, KILN_E_USAGE,
+                             "usage: cpu_bench [--quick] [--only knn,frame,codec,import] "
+                             "[--programs DIR] [--threads N] [--json FILE]");
         i++;
     }
     return KILN_OK;
@@ -46,23 +46,29 @@ static kiln_status measure(cpu_bench *b, const options *o, kiln_error *err)
     static const struct {
         const char *name;
         kiln_status (*run)(cpu_bench *b, kiln_error *err);
-    } parts[] = {{"knn", cpu_bench_knn}, {"frame", cpu_bench_frame}, {"codec", cpu_bench_codec}, {"import", cpu_bench_import}};
+    } parts[] = {{"knn", cpu_bench_knn},
+                 {"frame", cpu_bench_frame},
+                 {"codec", cpu_bench_codec},
+                 {"import", cpu_bench_import}};
     KILN_TRY(cpu_measure_ceilings(b, err));
     cpu_print_head(b, kiln_bench_commit);
     for (unsigned i = 0; i < sizeof parts / sizeof *parts; i++)
         if (!o->only || strstr(o->only, parts[i].name)) KILN_TRY(parts[i].run(b, err));
     if (o->json) KILN_TRY(cpu_write_json(b, o->json, kiln_bench_commit, err));
     for (unsigned i = 0; i < b->n_findings; i++)
-        if (b->findings[i].wrong > 0) return kiln_fail(err, KILN_E_BUG, "%s: %s", b->findings[i].what, b->findings[i].complaint);
+        if (b->findings[i].wrong > 0)
+            return kiln_fail(err, KILN_E_BUG, "%s: %s", b->findings[i].what,
+                             b->findings[i].complaint);
     return KILN_OK;
 }
 
-/* Threads of OpenMP that wait for the next loop spin, and would count as work of whatever runs meanwhile. Its library reads the
- * environment before main: so the program starts again. */
+/* Threads of OpenMP that wait for the next loop spin, and would count as work of whatever runs
+ * meanwhile. Its library reads the environment before main: so the program starts again. */
 static void wait_without_spinning(char **argv)
 {
     if (getenv("OMP_WAIT_POLICY") || setenv("OMP_WAIT_POLICY", "passive", 1) != 0) return;
-    (void)execv("/proc/self/exe", argv); /* comes back when it fails: then times of the processor are larger */
+    /* comes back when it fails: then times of the processor are larger */
+    (void)execv("/proc/self/exe", argv);
 }
 
 int main(int argc, char **argv)

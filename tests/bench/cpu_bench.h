@@ -1,8 +1,9 @@
 /* cpu_bench -- what the parts of the bench on CPU cores share: timing, table, ceilings, inputs.
  *
- * Cores may be shared with others, so a time is two: by the clock, and what all threads of the process took of the processor.
- * Two sides are timed in turns, in one run, and a ratio is the median of the turns' own. The limit of a row is processor
- * time: the least that must be moved and computed at the rates that this run has measured a thread to reach. */
+ * Cores may be shared with others, so a time is two: by the clock, and what all threads of the
+ * process took of the processor. Two sides are timed in turns, in one run, and a ratio is the
+ * median of the turns' own. The limit of a row is processor time: the least that must be moved and
+ * computed at the rates that this run has measured a thread to reach. */
 #ifndef KILN_TESTS_BENCH_CPU_BENCH_H
 #define KILN_TESTS_BENCH_CPU_BENCH_H
 
@@ -78,16 +79,17 @@ kiln_status cpu_bench_knn(cpu_bench *b, kiln_error *err) KILN_MUST_CHECK;
 kiln_status cpu_bench_frame(cpu_bench *b, kiln_error *err) KILN_MUST_CHECK;
 kiln_status cpu_bench_codec(cpu_bench *b, kiln_error *err) KILN_MUST_CHECK;
 kiln_status cpu_bench_import(cpu_bench *b, kiln_error *err) KILN_MUST_CHECK;
-/* Runs the program argv[0], which says nothing then, and prints what it took: seconds by the clock and of the processor, KiB
- * resident at most. Returns a status. */
+/* Runs the program argv[0], which says nothing then, and prints what it took: seconds by the clock
+ * and of the processor, KiB resident at most. Returns a status. */
 int cpu_usage_main(char **argv);
 
 /* Fills b->one and b->all. */
 kiln_status cpu_measure_ceilings(cpu_bench *b, kiln_error *err) KILN_MUST_CHECK;
 
-/* Times r->ours, and r->theirs in turns with it, after a run of each that counts only where a run takes seconds; prints the row and
- * keeps it. */
-kiln_status cpu_compare(cpu_bench *b, cpu_row *r, cpu_work ours, cpu_work theirs, kiln_error *err) KILN_MUST_CHECK;
+/* Times r->ours, and r->theirs in turns with it, after a run of each that counts only where a run
+ * takes seconds; prints the row and keeps it. */
+kiln_status cpu_compare(cpu_bench *b, cpu_row *r, cpu_work ours, cpu_work theirs,
+                        kiln_error *err) KILN_MUST_CHECK;
 cpu_time cpu_now(void);
 double cpu_median(double *values, unsigned n); /* sorts them */
 /* Processor seconds that the row cannot be below. */
@@ -98,9 +100,11 @@ void cpu_print_section(const char *title);
 void cpu_keep_row(cpu_bench *b, const cpu_row *r);
 void cpu_keep_finding(cpu_bench *b, const cpu_finding *f);
 void cpu_keep_figure(cpu_bench *b, const cpu_figure *f);
-kiln_status cpu_write_json(const cpu_bench *b, const char *path, const char *commit, kiln_error *err) KILN_MUST_CHECK;
+kiln_status cpu_write_json(const cpu_bench *b, const char *path, const char *commit,
+                           kiln_error *err) KILN_MUST_CHECK;
 
-/* One operation on the CPU with its workspace allocated before the clock starts; context of cpu_run_op. */
+/* One operation on the CPU with its workspace allocated before the clock starts; context of
+ * cpu_run_op. */
 typedef struct {
     kiln_op_id op;
     const void *args;

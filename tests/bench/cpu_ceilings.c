@@ -1,5 +1,5 @@
-/* cpu_ceilings -- what a thread of this machine reaches, alone and beside the others. The best of some tries: others may be using
- * the same cores, and a ceiling is what can be had. */
+/* cpu_ceilings -- what a thread of this machine reaches, alone and beside the others. The best of
+ * some tries: others may be using the same cores, and a ceiling is what can be had. */
 #include "tests/bench/cpu_bench.h"
 
 #include "base/memory.h"
@@ -51,7 +51,8 @@ kiln_status cpu_measure_ceilings(cpu_bench *b, kiln_error *err)
     for (int i = 0; i < 2; i++) {
         const uint64_t moved = 2 * (array_bytes / threads[i]);
         *both[i] = (cpu_ceiling){.threads = threads[i],
-                                 .fp32 = (double)(steps * CPU_FMA_CHAINS * CPU_FMA_LANES) / time_fma(threads[i]),
+                                 .fp32 = (double)(steps * CPU_FMA_CHAINS * CPU_FMA_LANES) /
+                                         time_fma(threads[i]),
                                  .copy_bytes = (double)moved / time_copy(threads[i], to, from)};
     }
 done:

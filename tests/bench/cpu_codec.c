@@ -1,5 +1,6 @@
-/* cpu_codec -- blobs (shuffle, zstd, hash) beside zstd alone on bytes that are shuffled already: what the rest costs. Both take
- * their input in the same pieces and give their output to nobody; a blob is one of a block of kiln-import. */
+/* cpu_codec -- blobs (shuffle, zstd, hash) beside zstd alone on bytes that are shuffled already:
+ * what the rest costs. Both take their input in the same pieces and give their output to nobody; a
+ * blob is one of a block of kiln-import. */
 #include "tests/bench/cpu_bench.h"
 #include "tests/bench/cpu_scene.h"
 
@@ -35,14 +36,16 @@ static void input_release(input *in)
 
 static kiln_status input_init(input *in, const float *raw, uint64_t n, kiln_error *err)
 {
-    *in = (input){.raw = raw, .bytes = n * ELEM, .capacity = ZSTD_CStreamOutSize(), .ctx = ZSTD_createCCtx()};
+    *in = (input){
+        .raw = raw, .bytes = n * ELEM, .capacity = ZSTD_CStreamOutSize(), .ctx = ZSTD_createCCtx()};
     KILN_TRY(KILN_ALLOC(&in->shuffled, in->bytes, "shuffled bytes", err));
     KILN_TRY(KILN_ALLOC(&in->packed, in->capacity, "compressed bytes", err));
     KILN_TRY(KILN_ALLOC(&in->back, in->bytes, "unpacked bytes", err));
     if (!in->ctx || ZSTD_isError(ZSTD_CCtx_setParameter(in->ctx, ZSTD_c_compressionLevel, LEVEL)) ||
         ZSTD_isError(ZSTD_CCtx_setParameter(in->ctx, ZSTD_c_checksumFlag, 1)))
         return kiln_fail(err, KILN_E_NOMEM, "cannot make a zstd compressor");
-    for (size_t b = 0; b < ELEM; b++) kiln_shuffle_best()->gather((const unsigned char *)raw, n, ELEM, b, in->shuffled + b * n);
+    for (size_t b = 0; b < ELEM; b++)
+        kiln_shuffle_best()->gather((const unsigned char *)raw, n, ELEM, b, in->shuffled + b * n);
     return KILN_OK;
 }
 
@@ -61,7 +64,8 @@ static kiln_status pack(void *context, kiln_error *err)
     kiln_blob out;
     kiln_packer *packer;
     KILN_TRY(kiln_packer_new(&packer, err));
-    const kiln_status st = kiln_blob_stream(packer, in->raw, in->bytes, ELEM, &(kiln_blob_sink){.put = to_nobody}, &out, err);
+    const kiln_status st = kiln_blob_stream(packer, in->raw, in->bytes, ELEM,
+                                            &(kiln_blob_sink){.put = to_nobody}, &out, err);
     kiln_packer_free(packer);
     return st;
 }
@@ -97,10 +101,13 @@ static kiln_status zstd_unpack(void *context, kiln_error *err)
     return kiln_fail(err, KILN_E_IO, "zstd cannot decompress: %s", ZSTD_getErrorName(z));
 }
 
-static kiln_status bench_way(cpu_bench *b, const char *what, input *in, cpu_work_fn *ours, cpu_work_fn *theirs, kiln_error *err)
+static kiln_status bench_way(cpu_bench *b, const char *what, input *in, cpu_work_fn *ours,
+                             cpu_work_fn *theirs, kiln_error *err)
 {
-    cpu_row r = {
-        .threads = 1, .items = in->bytes, .peer = "zstd alone", .least.bytes = (double)(in->bytes + in->blob.packed_bytes)};
+    cpu_row r = {.threads = 1,
+                 .items = in->bytes,
+                 .peer = "zstd alone",
+                 .least.bytes = (double)(in->bytes + in->blob.packed_bytes)};
     snprintf(r.what, sizeof r.what, "%s, bytes", what);
     KILN_TRY(cpu_compare(b, &r, (cpu_work){ours, in}, (cpu_work){theirs, in}, err));
     cpu_figure rate = {.value = 1e-6 * (double)in->bytes / r.ours.cpu_s, .unit = "MB/s"};
@@ -124,8 +131,10 @@ kiln_status cpu_bench_codec(cpu_bench *b, kiln_error *err)
     KILN_GO(bench_way(b, "pack", &in, pack, zstd_pack, err));
     KILN_GO(bench_way(b, "unpack", &in, unpack, zstd_unpack, err));
     KILN_GO(unpack(&in, err));
-    cpu_finding f = {.what = "pack, unpack", .complaint = "bytes come back otherwise", .checked = in.bytes};
-    for (size_t i = 0; i < in.bytes; i++) f.wrong += in.back[i] != ((const unsigned char *)in.raw)[i];
+    cpu_finding f = {
+        .what = "pack, unpack", .complaint = "bytes come back otherwise", .checked = in.bytes};
+    for (size_t i = 0; i < in.bytes; i++)
+        f.wrong += in.back[i] != ((const unsigned char *)in.raw)[i];
     cpu_keep_finding(b, &f);
 done:
     input_release(&in);

@@ -1,4 +1,5 @@
-/* cpu_fma -- chains that do not wait for each other: two units of four cycles need eight; twelve leave room. */
+/* cpu_fma -- chains that do not wait for each other: two units of four cycles need eight; twelve
+ * leave room. */
 #include "tests/bench/cpu_fma.h"
 
 #include <immintrin.h>

@@ -1,4 +1,5 @@
-/* cpu_fma -- float32 fused multiply-adds as fast as one core takes them. Built with AVX2 and FMA. */
+/* cpu_fma -- float32 fused multiply-adds as fast as one core takes them. Built with AVX2 and
+ * FMA. */
 #ifndef KILN_TESTS_BENCH_CPU_FMA_H
 #define KILN_TESTS_BENCH_CPU_FMA_H
 

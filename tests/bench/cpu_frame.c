@@ -10,13 +10,15 @@
 #include <stdlib.h>
 #include <string.h>
 
-/* What draws one Gaussian to one pixel in float32 instructions: power 3 and its test, exponential 10, alpha 2 and its test,
- * transmittance 2 and its test, weight 1, colour 6, less what a row shares (raster_math.h, real.h). */
+/* What draws one Gaussian to one pixel in float32 instructions: power 3 and its test, exponential
+ * 10, alpha 2 and its test, transmittance 2 and its test, weight 1, colour 6, less what a row
+ * shares (raster_math.h, real.h). */
 static const double blend_fp32 = 26;
 
-/* What lists take in float32 instructions. Of a Gaussian: determinant and its tests 12, half width and height 9, first and last
- * pixels 26, ratios 3. Of a tile of its box: least values on two edges 14, the lesser one and its test 5, the pixel nearest to it
- * 12, power 5 and its test; what tiles of a column or row share is not counted (tile_box_cpu.c). */
+/* What lists take in float32 instructions. Of a Gaussian: determinant and its tests 12, half width
+ * and height 9, first and last pixels 26, ratios 3. Of a tile of its box: least values on two edges
+ * 14, the lesser one and its test 5, the pixel nearest to it 12, power 5 and its test; what tiles
+ * of a column or row share is not counted (tile_box_cpu.c). */
 static const double box_fp32 = 50, tile_fp32 = 37;
 
 typedef struct {
@@ -48,14 +50,16 @@ typedef struct {
 
 static void plain_lists_release(plain_lists *p)
 {
-    void *const owned[] = {p->splats, p->row_pairs, p->seen, p->items, p->order, p->tile_counts, p->ranks, p->columns, p->mine};
+    void *const owned[] = {p->splats,      p->row_pairs, p->seen,    p->items, p->order,
+                           p->tile_counts, p->ranks,     p->columns, p->mine};
     for (size_t i = 0; i < sizeof owned / sizeof *owned; i++) free(owned[i]);
 }
 
 /* plain_lists_release also after a failure. */
 static kiln_status plain_lists_init(plain_lists *p, const cpu_frame *f, kiln_error *err)
 {
-    const uint64_t n = f->project.n, rows = f->count.row1, tiles = rows * kiln_view_tiles_x(&f->view);
+    const uint64_t n = f->project.n, rows = f->count.row1,
+                   tiles = rows * kiln_view_tiles_x(&f->view);
     *p = (plain_lists){.frame = f};
     KILN_TRY(KILN_ALLOC(&p->splats, n, "splats", err));
     KILN_TRY(KILN_ALLOC(&p->seen, n, "marks of rows", err));
@@ -129,13 +133,15 @@ static void compare_results(cpu_bench *b, const frame_op *o, const cpu_row *r)
 {
     cpu_finding found = {.complaint = o->complaint, .checked = o->n};
     const char *const x = o->found, *const y = o->expected;
-    for (uint64_t i = 0; i < o->n; i++) found.wrong += memcmp(x + i * o->size, y + i * o->size, o->size) != 0;
+    for (uint64_t i = 0; i < o->n; i++)
+        found.wrong += memcmp(x + i * o->size, y + i * o->size, o->size) != 0;
     memcpy(found.what, r->what, sizeof found.what);
     cpu_keep_finding(b, &found);
 }
 
 /* With one thread and with all. */
-static kiln_status bench_op(cpu_bench *b, uint64_t n, const frame_op *o, plain_lists *p, kiln_error *err)
+static kiln_status bench_op(cpu_bench *b, uint64_t n, const frame_op *o, plain_lists *p,
+                            kiln_error *err)
 {
     char size[24];
     cpu_size_name(n, size);
@@ -145,7 +151,8 @@ static kiln_status bench_op(cpu_bench *b, uint64_t n, const frame_op *o, plain_l
         p->threads = threads;
         snprintf(r.what, sizeof r.what, "%s %s", o->name, size);
         kiln_status st = cpu_prepare_op(&op, err);
-        if (st == KILN_OK) st = cpu_compare(b, &r, (cpu_work){cpu_run_op, &op}, (cpu_work){o->plain, p}, err);
+        if (st == KILN_OK)
+            st = cpu_compare(b, &r, (cpu_work){cpu_run_op, &op}, (cpu_work){o->plain, p}, err);
         free(op.work);
         KILN_TRY(st);
         compare_results(b, o, &r);
@@ -159,7 +166,8 @@ static uint64_t tiles_of_boxes(const cpu_frame *f)
     uint64_t tiles = 0;
     for (uint64_t i = 0; i < f->n_visible; i++) {
         kiln_tile_box b;
-        if (kiln_find_box(&f->splats[i], &f->view, 0, f->count.row1, &b) == KILN_BOX_PROVEN) tiles += (uint64_t)b.w * (uint64_t)b.h;
+        if (kiln_find_box(&f->splats[i], &f->view, 0, f->count.row1, &b) == KILN_BOX_PROVEN)
+            tiles += (uint64_t)b.w * (uint64_t)b.h;
     }
     return tiles;
 }
@@ -179,7 +187,8 @@ static void tell_lists(cpu_bench *b, double tiles, double pairs, double fp32, do
 static kiln_status bench_lists(cpu_bench *b, const cpu_frame *f, kiln_error *err)
 {
     const uint64_t n = f->project.n, visible = f->n_visible;
-    const double seen = (double)visible, pairs = (double)f->n_pairs, tiles = (double)tiles_of_boxes(f);
+    const double seen = (double)visible, pairs = (double)f->n_pairs,
+                 tiles = (double)tiles_of_boxes(f);
     const double asked = box_fp32 * seen + tile_fp32 * tiles;
     plain_lists p;
     kiln_status st;
@@ -247,10 +256,13 @@ static void tell_raster(cpu_bench *b, const cpu_row *r, const cpu_plain_counts *
     const double peak = (r->threads > 1 ? b->all : b->one).fp32;
     const cpu_figure figures[] = {
         {"raster: pairs", (double)r->items * 1e-6 / r->ours.cpu_s, "M a second and core"},
-        {"raster: pixel and Gaussian evaluated", evaluated * 1e-9 / r->ours.cpu_s, "G a second and core"},
-        {"plain loop: pixel and Gaussian evaluated", evaluated * 1e-9 / r->theirs.cpu_s, "G a second and core"},
+        {"raster: pixel and Gaussian evaluated", evaluated * 1e-9 / r->ours.cpu_s,
+         "G a second and core"},
+        {"plain loop: pixel and Gaussian evaluated", evaluated * 1e-9 / r->theirs.cpu_s,
+         "G a second and core"},
         {"raster: of those evaluated are drawn", 100 * drawn / evaluated, "%"},
-        {"raster: drawn pixels' part of the fma rate", 100 * drawn * blend_fp32 / (peak * r->ours.cpu_s), "%"},
+        {"raster: drawn pixels' part of the fma rate",
+         100 * drawn * blend_fp32 / (peak * r->ours.cpu_s), "%"},
     };
     for (unsigned i = 0; i < sizeof figures / sizeof *figures; i++) cpu_keep_figure(b, &figures[i]);
 }
@@ -271,11 +283,14 @@ static kiln_status bench_raster(cpu_bench *b, const cpu_frame *f, kiln_error *er
                              .fp32 = blend_fp32 * (double)plain.counts.drawn};
         snprintf(r.what, sizeof r.what, "raster %s", size);
         kiln_status st = cpu_prepare_op(&o, err);
-        if (st == KILN_OK) st = cpu_compare(b, &r, (cpu_work){cpu_run_op, &o}, (cpu_work){run_plain, &plain}, err);
+        if (st == KILN_OK)
+            st = cpu_compare(b, &r, (cpu_work){cpu_run_op, &o}, (cpu_work){run_plain, &plain}, err);
         free(o.work);
         KILN_TRY(st);
-        for (uint64_t i = 0; i < floats; i++) wrong += memcmp(&f->rgba[i], &f->plain[i], sizeof *f->rgba) != 0;
-        cpu_finding found = {.complaint = "floats differ from the plain loop's", .checked = floats, .wrong = wrong};
+        for (uint64_t i = 0; i < floats; i++)
+            wrong += memcmp(&f->rgba[i], &f->plain[i], sizeof *f->rgba) != 0;
+        cpu_finding found = {
+            .complaint = "floats differ from the plain loop's", .checked = floats, .wrong = wrong};
         memcpy(found.what, r.what, sizeof found.what);
         cpu_keep_finding(b, &found);
         if (threads == 1) tell_raster(b, &r, &plain.counts);

@@ -50,7 +50,8 @@ static kiln_status run_nanoflann(void *context, kiln_error *err)
 {
     const input *in = context;
     if (cpu_nanoflann(in->points, in->n, in->threads, in->other)) return KILN_OK;
-    return kiln_fail(err, KILN_E_NOMEM, "nanoflann has no memory for %llu points", (unsigned long long)in->n);
+    return kiln_fail(err, KILN_E_NOMEM, "nanoflann has no memory for %llu points",
+                     (unsigned long long)in->n);
 }
 
 static uint64_t count_differing(const float *a, const float *b, uint64_t n)
@@ -60,36 +61,45 @@ static uint64_t count_differing(const float *a, const float *b, uint64_t n)
     return wrong;
 }
 
-/* Points in, answers out, and a tree (19.4 B a point) written and read once; a comparison a level of it, the distances of a point
- * to its own leaf of 8 and what keeps the three smallest of them. */
+/* Points in, answers out, and a tree (19.4 B a point) written and read once; a comparison a level
+ * of it, the distances of a point to its own leaf of 8 and what keeps the three smallest of
+ * them. */
 static cpu_cost least_work(uint64_t n)
 {
     const double points = (double)n;
-    return (cpu_cost){.bytes = points * (12 + 4 + 2 * 19.4), .fp32 = points * (log2(points / 8) + 7 * (6 + 2 * NEIGHBOURS))};
+    return (cpu_cost){.bytes = points * (12 + 4 + 2 * 19.4),
+                      .fp32 = points * (log2(points / 8) + 7 * (6 + 2 * NEIGHBOURS))};
 }
 
 /* With `threads`, then with all. */
-static kiln_status bench_points(cpu_bench *b, uint64_t n, unsigned threads, bool clustered, kiln_error *err)
+static kiln_status bench_points(cpu_bench *b, uint64_t n, unsigned threads, bool clustered,
+                                kiln_error *err)
 {
     kiln_status st;
     input in;
     char size[24];
     cpu_op op = {.op = KILN_OP_knn};
     KILN_GO(input_init(&in, n, clustered, err));
-    const kiln_knn_args args = {.n = n, .k = NEIGHBOURS, .means = in.planes, .spacing2 = in.spacing2};
+    const kiln_knn_args args = {
+        .n = n, .k = NEIGHBOURS, .means = in.planes, .spacing2 = in.spacing2};
     const bool alone = cpu_nanoflann_missing() != NULL;
     cpu_size_name(n, size);
     for (; threads > 0; threads = cpu_next_threads(b, threads)) {
-        cpu_row r = {.threads = threads, .items = n, .least = least_work(n), .peer = alone ? NULL : "nanoflann"};
+        cpu_row r = {.threads = threads,
+                     .items = n,
+                     .least = least_work(n),
+                     .peer = alone ? NULL : "nanoflann"};
         snprintf(r.what, sizeof r.what, "knn %s %s", clustered ? "clustered" : "uniform", size);
         op = (cpu_op){.op = KILN_OP_knn, .args = &args, .threads = in.threads = threads};
         KILN_GO(cpu_prepare_op(&op, err));
-        KILN_GO(cpu_compare(b, &r, (cpu_work){cpu_run_op, &op}, (cpu_work){alone ? NULL : run_nanoflann, &in}, err));
+        KILN_GO(cpu_compare(b, &r, (cpu_work){cpu_run_op, &op},
+                            (cpu_work){alone ? NULL : run_nanoflann, &in}, err));
         free(op.work);
         op.work = NULL;
         if (alone) continue;
-        cpu_finding f = {
-            .complaint = "means differ from nanoflann's", .checked = n, .wrong = count_differing(in.spacing2, in.other, n)};
+        cpu_finding f = {.complaint = "means differ from nanoflann's",
+                         .checked = n,
+                         .wrong = count_differing(in.spacing2, in.other, n)};
         memcpy(f.what, r.what, sizeof f.what);
         cpu_keep_finding(b, &f);
     }

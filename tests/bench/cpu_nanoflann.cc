@@ -1,5 +1,6 @@
-/* cpu_nanoflann -- see cpu_nanoflann.h. Leaves of 10 points, its own default. Its metric is replaced by knn's pinned distance,
- * which is no slower and makes the answers comparable bit for bit. */
+/* cpu_nanoflann -- see cpu_nanoflann.h. Leaves of 10 points, its own default. Its metric is
+ * replaced by knn's pinned distance, which is no slower and makes the answers comparable bit for
+ * bit. */
 #include "tests/bench/cpu_nanoflann.h"
 
 #include "kernels/knn/knn_math.h"
@@ -29,7 +30,10 @@ struct pinned_distance {
         const float *b = source.points + 3 * i;
         return kiln_knn_distance2(a[0] - b[0], a[1] - b[1], a[2] - b[2]);
     }
-    template <typename U, typename V> float accum_dist(U a, V b, size_t) const { return (a - b) * (a - b); }
+    template <typename U, typename V> float accum_dist(U a, V b, size_t) const
+    {
+        return (a - b) * (a - b);
+    }
 };
 
 using tree = nanoflann::KDTreeSingleIndexAdaptor<pinned_distance, cloud, 3, uint32_t>;
@@ -38,7 +42,8 @@ constexpr unsigned NEIGHBOURS = 3;
 void query(const tree &t, const float *point, float *spacing2)
 {
     uint32_t rows[NEIGHBOURS + 1];
-    float d[NEIGHBOURS + 1]; /* ascending; the first is the point itself, or one at the same place */
+    /* ascending; the first is the point itself, or one at the same place */
+    float d[NEIGHBOURS + 1];
     t.knnSearch(point, NEIGHBOURS + 1, rows, d);
     *spacing2 = (d[1] + d[2] + d[3]) / NEIGHBOURS;
 }

@@ -9,8 +9,9 @@
 #include <stdlib.h>
 #include <string.h>
 
-/* ---- project -------------------------------------------------------------------------------------------------------------- */
-static int find_outline(const kiln_projection *l, kiln_family family, const kiln_splat3d *g, kiln_outline *o)
+/* ---- project --------------------------------------------------------------------------------- */
+static int find_outline(const kiln_projection *l, kiln_family family, const kiln_splat3d *g,
+                        kiln_outline *o)
 {
     switch (family) {
 #define FAMILY(id)         \
@@ -22,11 +23,13 @@ static int find_outline(const kiln_projection *l, kiln_family family, const kiln
     }
 }
 
-static void find_colour(const kiln_project_args *a, const kiln_projection *l, uint64_t row, const float mean[3], float rgb[3])
+static void find_colour(const kiln_project_args *a, const kiln_projection *l, uint64_t row,
+                        const float mean[3], float rgb[3])
 {
     const uint32_t degree = a->shN ? a->sh_degree : 0, coefficients = (degree + 1) * (degree + 1);
     const float x = mean[0] - l->centre[0], y = mean[1] - l->centre[1], z = mean[2] - l->centre[2];
-    const float scale = 1.0f / sqrtf(kiln_dot3(x, y, z, x, y, z)), dx = x * scale, dy = y * scale, dz = z * scale;
+    const float scale = 1.0f / sqrtf(kiln_dot3(x, y, z, x, y, z)), dx = x * scale, dy = y * scale,
+                dz = z * scale;
     float basis[KILN_SH_COEFFICIENTS_MAX];
     if (degree >= 1) kiln_sh_basis1(dx, dy, dz, basis + 1);
     if (degree >= 2) kiln_sh_basis2(dx, dy, dz, basis + 4);
@@ -34,13 +37,15 @@ static void find_colour(const kiln_project_args *a, const kiln_projection *l, ui
     if (degree >= 4) kiln_sh_basis4(dx, dy, dz, basis + 16);
     for (uint32_t c = 0; c < 3; c++) {
         float sum = a->sh0[c * a->n + row] * KILN_SH_C0;
-        for (uint32_t j = 1; j < coefficients; j++) sum = kiln_fmaf(basis[j], a->shN[(3 * (j - 1) + c) * a->n + row], sum);
+        for (uint32_t j = 1; j < coefficients; j++)
+            sum = kiln_fmaf(basis[j], a->shN[(3 * (j - 1) + c) * a->n + row], sum);
         rgb[c] = kiln_sh_colour(sum);
     }
 }
 
 /* False when the row is not visible. */
-static bool project_row(const kiln_project_args *a, const kiln_projection *l, uint64_t row, kiln_splat2d *out)
+static bool project_row(const kiln_project_args *a, const kiln_projection *l, uint64_t row,
+                        kiln_splat2d *out)
 {
     kiln_raw raw;
     kiln_splat3d g;
@@ -74,13 +79,14 @@ void cpu_plain_project(const kiln_project_args *a, unsigned threads, uint8_t *se
     uint64_t kept = 0;
     kiln_project_projection(&l, a->view, &a->cut, a->profile, a->antialiased);
 #pragma omp parallel for num_threads(threads)
-    for (int64_t i = 0; i < (int64_t)a->n; i++) seen[i] = project_row(a, &l, (uint64_t)i, &a->splats[i]);
+    for (int64_t i = 0; i < (int64_t)a->n; i++)
+        seen[i] = project_row(a, &l, (uint64_t)i, &a->splats[i]);
     for (uint64_t i = 0; i < a->n; i++)
         if (seen[i]) a->splats[kept++] = a->splats[i];
     *a->n_visible = kept;
 }
 
-/* ---- order ---------------------------------------------------------------------------------------------------------------- */
+/* ---- order ----------------------------------------------------------------------------------- */
 static int compare_items(const void *a, const void *b)
 {
     const cpu_plain_item *x = a, *y = b;
@@ -89,13 +95,15 @@ static int compare_items(const void *a, const void *b)
 
 void cpu_plain_order(const kiln_depth_order_args *a, cpu_plain_item *items)
 {
-    for (uint64_t i = 0; i < a->n; i++) items[i] = (cpu_plain_item){kiln_depth_key(a->depths[i], a->source_rows[i]), (uint32_t)i};
+    for (uint64_t i = 0; i < a->n; i++)
+        items[i] = (cpu_plain_item){kiln_depth_key(a->depths[i], a->source_rows[i]), (uint32_t)i};
     qsort(items, a->n, sizeof *items, compare_items);
     for (uint64_t i = 0; i < a->n; i++) a->order[i] = items[i].at;
 }
 
-/* ---- lists ---------------------------------------------------------------------------------------------------------------- */
-/* Does a pixel of the tile reach the threshold? A row of it is one vector or two; the first row that has one ends the search. */
+/* ---- lists ----------------------------------------------------------------------------------- */
+/* Does a pixel of the tile reach the threshold? A row of it is one vector or two; the first row
+ * that has one ends the search. */
 static bool tile_reached(const kiln_splat2d *s, const kiln_view *v, uint32_t px0, uint32_t py0)
 {
     const uint32_t columns = v->width - px0 < KILN_TILE ? v->width - px0 : KILN_TILE;
@@ -104,7 +112,8 @@ static bool tile_reached(const kiln_splat2d *s, const kiln_view *v, uint32_t px0
         uint32_t any = 0;
 #pragma omp simd reduction(| : any)
         for (uint32_t i = 0; i < KILN_TILE; i++) {
-            const float power = kiln_power(s->conic[0], s->conic[1], s->conic[2], kiln_power_offset(s->x, px0 + i), dy);
+            const float power = kiln_power(s->conic[0], s->conic[1], s->conic[2],
+                                           kiln_power_offset(s->x, px0 + i), dy);
             any |= (uint32_t)(power >= s->power_min) & (uint32_t)(i < columns);
         }
         if (any) return true;
@@ -113,8 +122,8 @@ static bool tile_reached(const kiln_splat2d *s, const kiln_view *v, uint32_t px0
 }
 
 /* The pairs of one row of tiles, Gaussian after Gaussian; both arrays NULL: counts them alone. */
-static uint64_t list_row(const kiln_splat2d *splats, uint64_t n, const kiln_view *v, uint32_t row, uint32_t *columns,
-                         uint32_t *mine)
+static uint64_t list_row(const kiln_splat2d *splats, uint64_t n, const kiln_view *v, uint32_t row,
+                         uint32_t *columns, uint32_t *mine)
 {
     uint64_t found = 0;
     for (uint64_t i = 0; i < n; i++) {
@@ -139,8 +148,8 @@ void cpu_plain_count(const kiln_tile_pairs_count_args *a, unsigned threads)
         a->row_pairs[row - a->row0] = list_row(a->splats, a->n, a->view, row, NULL, NULL);
 }
 
-void cpu_plain_emit(const kiln_tile_pairs_emit_args *a, const uint64_t *row_pairs, unsigned threads, uint32_t *columns,
-                    uint32_t *mine)
+void cpu_plain_emit(const kiln_tile_pairs_emit_args *a, const uint64_t *row_pairs, unsigned threads,
+                    uint32_t *columns, uint32_t *mine)
 {
     const uint32_t tiles_x = kiln_view_tiles_x(a->view);
 #pragma omp parallel for num_threads(threads) schedule(dynamic)
@@ -160,13 +169,14 @@ void cpu_plain_emit(const kiln_tile_pairs_emit_args *a, const uint64_t *row_pair
     }
 }
 
-/* ---- raster --------------------------------------------------------------------------------------------------------------- */
+/* ---- raster ---------------------------------------------------------------------------------- */
 typedef struct {
     const kiln_raster_args *a;
     kiln_blend_rule rule;
 } plain;
 
-static void draw_pixel(const plain *p, uint32_t px, uint32_t py, const uint32_t *ranks, uint32_t n, cpu_plain_counts *counts)
+static void draw_pixel(const plain *p, uint32_t px, uint32_t py, const uint32_t *ranks, uint32_t n,
+                       cpu_plain_counts *counts)
 {
     const kiln_raster_args *a = p->a;
     float t = 1.0f, rgb[3] = {0, 0, 0};
@@ -193,7 +203,8 @@ static cpu_plain_counts draw_tile(const plain *p, uint64_t tile, const uint32_t 
 {
     const kiln_raster_args *a = p->a;
     const uint32_t tiles_x = kiln_view_tiles_x(a->view);
-    const uint32_t px0 = (uint32_t)(tile % tiles_x) * KILN_TILE, py0 = (a->row0 + (uint32_t)(tile / tiles_x)) * KILN_TILE;
+    const uint32_t px0 = (uint32_t)(tile % tiles_x) * KILN_TILE,
+                   py0 = (a->row0 + (uint32_t)(tile / tiles_x)) * KILN_TILE;
     cpu_plain_counts counts = {0, 0};
     for (uint32_t py = py0; py < py0 + KILN_TILE && py < a->view->height; py++)
         for (uint32_t px = px0; px < px0 + KILN_TILE && px < a->view->width; px++)
@@ -201,7 +212,8 @@ static cpu_plain_counts draw_tile(const plain *p, uint64_t tile, const uint32_t 
     return counts;
 }
 
-cpu_plain_counts cpu_plain_raster(const kiln_raster_args *a, const uint64_t *starts, unsigned threads)
+cpu_plain_counts cpu_plain_raster(const kiln_raster_args *a, const uint64_t *starts,
+                                  unsigned threads)
 {
     const plain p = {.a = a, .rule = kiln_blend_rule_of(a->profile)};
     const int64_t tiles = (int64_t)(a->row1 - a->row0) * kiln_view_tiles_x(a->view);

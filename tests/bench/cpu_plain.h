@@ -1,6 +1,7 @@
-/* cpu_plain -- the operations of a frame as one writes them down: a Gaussian, a tile, a pixel after the other, and qsort. What
- * vectors, bounds and the order of loops gain is measured against it, and the results are the same. All are built with AVX2 and
- * FMA, as the siblings that they are timed beside, and use `threads`, qsort excepted. */
+/* cpu_plain -- the operations of a frame as one writes them down: a Gaussian, a tile, a pixel after
+ * the other, and qsort. What vectors, bounds and the order of loops gain is measured against it,
+ * and the results are the same. All are built with AVX2 and FMA, as the siblings that they are
+ * timed beside, and use `threads`, qsort excepted. */
 #ifndef KILN_TESTS_BENCH_CPU_PLAIN_H
 #define KILN_TESTS_BENCH_CPU_PLAIN_H
 
@@ -26,10 +27,11 @@ void cpu_plain_order(const kiln_depth_order_args *a, cpu_plain_item *items);
 
 void cpu_plain_count(const kiln_tile_pairs_count_args *a, unsigned threads);
 /* row_pairs: as cpu_plain_count gives them. columns [a->capacity], mine [a->capacity]: work. */
-void cpu_plain_emit(const kiln_tile_pairs_emit_args *a, const uint64_t *row_pairs, unsigned threads, uint32_t *columns,
-                    uint32_t *mine);
+void cpu_plain_emit(const kiln_tile_pairs_emit_args *a, const uint64_t *row_pairs, unsigned threads,
+                    uint32_t *columns, uint32_t *mine);
 
 /* starts: where each tile's list begins in a->ranks. No depth. */
-cpu_plain_counts cpu_plain_raster(const kiln_raster_args *a, const uint64_t *starts, unsigned threads);
+cpu_plain_counts cpu_plain_raster(const kiln_raster_args *a, const uint64_t *starts,
+                                  unsigned threads);
 
 #endif

@@ -1,4 +1,5 @@
-/* cpu_scene -- see cpu_scene.h. The view is the bench's own: camera 0 of 16, 1920 x 1080, profile gsplat-1.6, near 0.2. */
+/* cpu_scene -- see cpu_scene.h. The view is the bench's own: camera 0 of 16, 1920 x 1080, profile
+ * gsplat-1.6, near 0.2. */
 #include "tests/bench/cpu_scene.h"
 
 #include "base/memory.h"
@@ -107,7 +108,8 @@ static kiln_status put_in_order(cpu_frame *f, unsigned threads, kiln_error *err)
         f->depths[i] = f->found[i].depth;
         f->rows[i] = f->found[i].row;
     }
-    f->depth_order = (kiln_depth_order_args){.n = n, .depths = f->depths, .source_rows = f->rows, .order = f->order};
+    f->depth_order = (kiln_depth_order_args){
+        .n = n, .depths = f->depths, .source_rows = f->rows, .order = f->order};
     KILN_TRY(run(KILN_OP_depth_order, &f->depth_order, threads, err));
     for (uint64_t i = 0; i < n; i++) f->splats[i] = f->found[f->order[i]];
     return KILN_OK;
@@ -120,8 +122,11 @@ static kiln_status list_pairs(cpu_frame *f, unsigned threads, kiln_error *err)
     KILN_TRY(KILN_ALLOC(&f->row_pairs, tiles_y, "pairs of rows", err));
     KILN_TRY(KILN_ALLOC(&f->tile_counts, tiles, "pairs of tiles", err));
     KILN_TRY(KILN_ALLOC(&f->starts, tiles, "starts of tiles", err));
-    f->count = (kiln_tile_pairs_count_args){
-        .n = f->n_visible, .splats = f->splats, .view = &f->view, .row1 = tiles_y, .row_pairs = f->row_pairs};
+    f->count = (kiln_tile_pairs_count_args){.n = f->n_visible,
+                                            .splats = f->splats,
+                                            .view = &f->view,
+                                            .row1 = tiles_y,
+                                            .row_pairs = f->row_pairs};
     KILN_TRY(run(KILN_OP_tile_pairs_count, &f->count, threads, err));
     for (uint32_t y = 0; y < tiles_y; y++) f->n_pairs += f->row_pairs[y];
     KILN_TRY(KILN_ALLOC(&f->ranks, f->n_pairs, "pairs", err));

@@ -1,4 +1,5 @@
-/* cpu_scene -- a scene of stages/generate/inputs.h and all that one view of it comes to, in host memory. */
+/* cpu_scene -- a scene of stages/generate/inputs.h and all that one view of it comes to, in host
+ * memory. */
 #ifndef KILN_TESTS_BENCH_CPU_SCENE_H
 #define KILN_TESTS_BENCH_CPU_SCENE_H
 
@@ -15,7 +16,8 @@ typedef struct {
 kiln_status cpu_scene_init(cpu_scene *s, uint64_t n, kiln_error *err) KILN_MUST_CHECK;
 void cpu_scene_release(cpu_scene *s);
 
-/* The arrays that the operations of one frame pass on, and their arguments. The arguments point into it: it does not move. */
+/* The arrays that the operations of one frame pass on, and their arguments. The arguments point
+ * into it: it does not move. */
 typedef struct {
     kiln_view view;
     uint64_t n_visible, n_pairs;
@@ -31,7 +33,8 @@ typedef struct {
 } cpu_frame;
 
 /* Runs everything once with `threads`. cpu_frame_release also after a failure. */
-kiln_status cpu_frame_init(cpu_frame *f, const cpu_scene *s, unsigned threads, kiln_error *err) KILN_MUST_CHECK;
+kiln_status cpu_frame_init(cpu_frame *f, const cpu_scene *s, unsigned threads,
+                           kiln_error *err) KILN_MUST_CHECK;
 void cpu_frame_release(cpu_frame *f);
 
 #endif

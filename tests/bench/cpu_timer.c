@@ -8,7 +8,8 @@
 
 enum { RUNS_MAX = 20, RUNS = 5, RUNS_SLOW = 3 };
 static const double fast_s = 0.25; /* both sides together: RUNS_MAX */
-static const double slow_s = 3.0; /* both sides together; there the first run counts, too: caches and pages are nothing beside it */
+/* both sides together; there the first run counts, too: caches and pages are nothing beside it */
+static const double slow_s = 3.0;
 
 static double seconds(clockid_t clock)
 {
@@ -17,7 +18,10 @@ static double seconds(clockid_t clock)
     return (double)t.tv_sec + 1e-9 * (double)t.tv_nsec;
 }
 
-cpu_time cpu_now(void) { return (cpu_time){seconds(CLOCK_MONOTONIC), seconds(CLOCK_PROCESS_CPUTIME_ID)}; }
+cpu_time cpu_now(void)
+{
+    return (cpu_time){seconds(CLOCK_MONOTONIC), seconds(CLOCK_PROCESS_CPUTIME_ID)};
+}
 
 static int compare_doubles(const void *a, const void *b)
 {
@@ -92,4 +96,7 @@ kiln_status cpu_run_op(void *context, kiln_error *err)
     return kiln_op_call(kiln_ops_cpu(), o->op, &x, o->args, o->work, &o->work_bytes, err);
 }
 
-unsigned cpu_next_threads(const cpu_bench *b, unsigned threads) { return threads < b->threads ? b->threads : 0; }
+unsigned cpu_next_threads(const cpu_bench *b, unsigned threads)
+{
+    return threads < b->threads ? b->threads : 0;
+}

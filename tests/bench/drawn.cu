@@ -19,7 +19,8 @@ void check(kiln_status st)
     if (st != KILN_OK) die(kiln_exit_code(st), err.msg);
 }
 
-constexpr uint64_t ROW_BYTES = 4 * (3 + 3 + 4 + 1 + 3 + 3 * SH_REST + 1); /* of the planes, source row included */
+/* of the planes, source row included */
+constexpr uint64_t ROW_BYTES = 4 * (3 + 3 + 4 + 1 + 3 + 3 * SH_REST + 1);
 
 /* A chunk of the scene as a program has it: its rows of every plane. */
 struct host_chunk {
@@ -28,7 +29,8 @@ struct host_chunk {
     std::vector<uint32_t> source_rows;
 };
 
-/* The planes in chunks as large as those of a bake are at most, rows in the order in which the scene has them. */
+/* The planes in chunks as large as those of a bake are at most, rows in the order in which the
+ * scene has them. */
 class host_scene
 {
   public:
@@ -37,9 +39,11 @@ class host_scene
         for (uint64_t first = 0; first < n_; first += MOST_ROWS) {
             chunks_.push_back({std::min(MOST_ROWS, n_ - first), {}, {}});
             chunks_.back().source_rows.resize(chunks_.back().n);
-            std::iota(chunks_.back().source_rows.begin(), chunks_.back().source_rows.end(), static_cast<uint32_t>(first));
+            std::iota(chunks_.back().source_rows.begin(), chunks_.back().source_rows.end(),
+                      static_cast<uint32_t>(first));
         }
-        for (const array<float> *plane : {&s.means, &s.log_scales, &s.quats, &s.opacity_logits, &s.sh0, &s.shN})
+        for (const array<float> *plane :
+             {&s.means, &s.log_scales, &s.quats, &s.opacity_logits, &s.sh0, &s.shN})
             cut(plane->to_host());
     }
     uint64_t n() const { return n_; }
@@ -56,7 +60,10 @@ class host_scene
     {
         const host_chunk &c = chunks_[i];
         const float *const p = c.planes.data();
-        return {c.n, p, p + 3 * c.n, p + 6 * c.n, p + 10 * c.n, p + 11 * c.n, p + 14 * c.n, c.source_rows.data()};
+        return {c.n,          p,
+                p + 3 * c.n,  p + 6 * c.n,
+                p + 10 * c.n, p + 11 * c.n,
+                p + 14 * c.n, c.source_rows.data()};
     }
 
   private:
@@ -131,7 +138,8 @@ class artist
     /* Once a picture was drawn: the same as RGBA bytes, in the first quarter of the canvas. */
     void draw_bytes()
     {
-        const kiln_pixel_bytes_args bytes = bytes_of(nullptr, reinterpret_cast<unsigned char *>(canvas_.data()));
+        const kiln_pixel_bytes_args bytes =
+            bytes_of(nullptr, reinterpret_cast<unsigned char *>(canvas_.data()));
         draw_bytes_of(scene_, bytes);
     }
     void draw_bytes_of(const kiln_draw_scene &s, const kiln_pixel_bytes_args &bytes)
@@ -160,7 +168,10 @@ class artist
         return out;
     }
     /* Most device memory so far beside the planes. */
-    uint64_t memory() const { return kiln_runner_get_info(runner_).peak_bytes - host_.n() * ROW_BYTES; }
+    uint64_t memory() const
+    {
+        return kiln_runner_get_info(runner_).peak_bytes - host_.n() * ROW_BYTES;
+    }
 
   private:
     kiln_pixel_bytes_args bytes_of(const float *rgba, unsigned char *out) const
@@ -183,7 +194,8 @@ class artist
 namespace
 {
 
-void bench_bytes(runner *b, const std::string &name, uint64_t rows, artist *a, const std::vector<float> &floats)
+void bench_bytes(runner *b, const std::string &name, uint64_t rows, artist *a,
+                 const std::vector<float> &floats)
 {
     const std::vector<unsigned char> want = a->as_bytes(floats);
     finding same = {name, "bytes differ from the frame's floats", want.size(), 0};
@@ -213,7 +225,13 @@ class locked_bytes
 class small_cameras
 {
   public:
-    enum : uint32_t { WIDTH = 640, HEIGHT = 400, CAMERAS = 16, PICTURES = 64, BYTES = 4 * WIDTH * HEIGHT };
+    enum : uint32_t {
+        WIDTH = 640,
+        HEIGHT = 400,
+        CAMERAS = 16,
+        PICTURES = 64,
+        BYTES = 4 * WIDTH * HEIGHT
+    };
 
     small_cameras(const kiln_exec *x, const scene &s)
         : artist_(x, s, make_view(0, WIDTH, HEIGHT)), bytes_(PICTURES * BYTES), views_(CAMERAS),
@@ -224,12 +242,14 @@ class small_cameras
             scenes_[k].view = &views_[k];
         }
         for (uint32_t i = 0; i < PICTURES; i++)
-            outputs_[i] = {WIDTH, HEIGHT, WIDTH, KILN_PIXELS_RGBA, nullptr, bytes_.get() + i * BYTES};
+            outputs_[i] = {
+                WIDTH, HEIGHT, WIDTH, KILN_PIXELS_RGBA, nullptr, bytes_.get() + i * BYTES};
         artist_.draw();
     }
     void draw()
     {
-        for (uint32_t i = 0; i < PICTURES; i++) artist_.draw_bytes_of(scenes_[i % CAMERAS], outputs_[i]);
+        for (uint32_t i = 0; i < PICTURES; i++)
+            artist_.draw_bytes_of(scenes_[i % CAMERAS], outputs_[i]);
     }
     uint64_t memory() const { return artist_.memory(); }
 
@@ -258,7 +278,8 @@ void bench_small(runner *b, const std::string &name, const scene &s)
     b->table()->add(of_each(r, small_cameras::PICTURES));
 }
 
-void bench_drawn(runner *b, const std::string &name, const scene &s, const kiln_view &view, const float *rgba)
+void bench_drawn(runner *b, const std::string &name, const scene &s, const kiln_view &view,
+                 const float *rgba)
 {
     artist a(b->exec(), s, view);
     const uint64_t floats = a.canvas().size();
@@ -269,7 +290,8 @@ void bench_drawn(runner *b, const std::string &name, const scene &s, const kiln_
     std::fill(a.canvas().begin(), a.canvas().end(), -1.0f);
     a.draw();
     BENCH_CUDA(cudaMemcpy(want.data(), rgba, floats * sizeof want[0], cudaMemcpyDeviceToHost));
-    for (uint64_t i = 0; i < floats; i++) same.wrong += memcmp(&want[i], &a.canvas()[i], sizeof want[i]) != 0;
+    for (uint64_t i = 0; i < floats; i++)
+        same.wrong += memcmp(&want[i], &a.canvas()[i], sizeof want[i]) != 0;
     b->table()->add(r);
     b->table()->add(same);
     bench_bytes(b, "drawn " + name + " as 8-bit", s.n, &a, want);

@@ -1,5 +1,6 @@
-/* exact_lists -- see exact.cuh: a block takes a tile and looks at every Gaussian, and, inside its bounds, at every pixel centre
- * (tile_pairs.h: what a pair is). What belongs to the list is looked for in it; what then is left over does not belong. */
+/* exact_lists -- see exact.cuh: a block takes a tile and looks at every Gaussian, and, inside its
+ * bounds, at every pixel centre (tile_pairs.h: what a pair is). What belongs to the list is looked
+ * for in it; what then is left over does not belong. */
 #include "tests/bench/exact.cuh"
 
 #include "kernels/cuda.cuh"
@@ -21,14 +22,16 @@ struct lists {
     unsigned long long *counts; /* pairs that belong, of these missing, entries out of order */
 };
 
-__device__ bool reaches(const kiln_splat2d &s, uint32_t tile_x, uint32_t tile_y, uint32_t width, uint32_t height)
+__device__ bool reaches(const kiln_splat2d &s, uint32_t tile_x, uint32_t tile_y, uint32_t width,
+                        uint32_t height)
 {
     const int32_t tx = static_cast<int32_t>(tile_x), ty = static_cast<int32_t>(tile_y);
     if (tx < s.tile_x0 || tx >= s.tile_x1 || ty < s.tile_y0 || ty >= s.tile_y1) return false;
     const uint32_t x0 = tile_x * KILN_TILE, y0 = tile_y * KILN_TILE;
     for (uint32_t y = y0; y < y0 + KILN_TILE && y < height; y++)
         for (uint32_t x = x0; x < x0 + KILN_TILE && x < width; x++)
-            if (kiln_power(s.conic[0], s.conic[1], s.conic[2], kiln_power_offset(s.x, x), kiln_power_offset(s.y, y)) >= s.power_min)
+            if (kiln_power(s.conic[0], s.conic[1], s.conic[2], kiln_power_offset(s.x, x),
+                           kiln_power_offset(s.y, y)) >= s.power_min)
                 return true;
     return false;
 }
@@ -58,7 +61,8 @@ __device__ bool is_listed(const lists &l, uint64_t tile, uint32_t id)
 __global__ void compare_lists(const lists l)
 {
     for (uint64_t tile = blockIdx.x; tile < l.tiles; tile += gridDim.x) {
-        const uint32_t tile_x = static_cast<uint32_t>(tile % l.tiles_x), tile_y = static_cast<uint32_t>(tile / l.tiles_x);
+        const uint32_t tile_x = static_cast<uint32_t>(tile % l.tiles_x),
+                       tile_y = static_cast<uint32_t>(tile / l.tiles_x);
         unsigned long long belong = 0, missing = 0, disorder = 0;
         for (uint64_t i = threadIdx.x; i < l.a.n; i += BLOCK) {
             if (!reaches(l.a.splats[i], tile_x, tile_y, l.width, l.height)) continue;
@@ -79,7 +83,8 @@ std::vector<uint64_t> list_begins(const uint32_t *tile_counts, uint64_t tiles)
 {
     std::vector<uint32_t> counts(tiles);
     std::vector<uint64_t> begins(tiles + 1, 0);
-    BENCH_CUDA(cudaMemcpy(counts.data(), tile_counts, tiles * sizeof counts[0], cudaMemcpyDeviceToHost));
+    BENCH_CUDA(
+        cudaMemcpy(counts.data(), tile_counts, tiles * sizeof counts[0], cudaMemcpyDeviceToHost));
     for (uint64_t i = 0; i < tiles; i++) begins[i + 1] = begins[i] + counts[i];
     return begins;
 }
@@ -99,7 +104,8 @@ void check_lists(table *t, const std::string &what, const kiln_tile_lists_args &
     const std::vector<unsigned long long> found = counts.to_host();
     const uint64_t listed = host_begins[tiles], rightly = found[0] - found[1];
     t->add(finding{what, "pairs by brute force are missing", found[0], found[1]});
-    t->add(finding{what, "listed pairs are extra or out of order", listed, (listed > rightly ? listed - rightly : 0) + found[2]});
+    t->add(finding{what, "listed pairs are extra or out of order", listed,
+                   (listed > rightly ? listed - rightly : 0) + found[2]});
 }
 
 } // namespace bench

@@ -27,14 +27,15 @@ double distance_db(const std::vector<float> &a, const std::vector<float> &b)
 finding far_enough(const std::string &what, double db)
 {
     char complaint[96];
-    snprintf(complaint, sizeof complaint, "pictures are less than %.0f dB from the exact one (%.1f)", LEAST_DB, db);
+    snprintf(complaint, sizeof complaint,
+             "pictures are less than %.0f dB from the exact one (%.1f)", LEAST_DB, db);
     return {what, complaint, 1, !(db >= LEAST_DB)};
 }
 
 } // namespace
 
-void bench_fast(runner *b, const std::string &name, at_once *f, uint64_t pairs, const cost &project_least, const cost &raster_least,
-                const cost &frame_least)
+void bench_fast(runner *b, const std::string &name, at_once *f, uint64_t pairs,
+                const cost &project_least, const cost &raster_least, const cost &frame_least)
 {
     const std::vector<float> exact = f->picture();
     f->set_fast(true);
@@ -43,16 +44,19 @@ void bench_fast(runner *b, const std::string &name, at_once *f, uint64_t pairs, 
         alone.source_rows = nullptr;
         alone.depths = nullptr;
         alone.rows = nullptr;
-        b->operation({"project " + name + " --fast", f->rows(), KILN_OP_project, &alone, project_least});
+        b->operation(
+            {"project " + name + " --fast", f->rows(), KILN_OP_project, &alone, project_least});
     }
-    if (b->wants("raster")) b->operation({"raster " + name + " --fast", pairs, KILN_OP_raster, &f->raster(), raster_least});
+    if (b->wants("raster"))
+        b->operation(
+            {"raster " + name + " --fast", pairs, KILN_OP_raster, &f->raster(), raster_least});
     f->run();
     b->wait();
     const double db = distance_db(f->picture(), exact);
     if (b->wants("frame")) {
         row r = b->measure(
-            "frame " + name + " --fast", f->rows(), frame_least, [&] { f->run(); }, [&](int byte) { f->poison(byte); },
-            [&] { return f->sum(); });
+            "frame " + name + " --fast", f->rows(), frame_least, [&] { f->run(); },
+            [&](int byte) { f->poison(byte); }, [&] { return f->sum(); });
         r.memory = f->memory();
         b->table()->add(r);
     }

@@ -7,10 +7,11 @@
 namespace bench
 {
 
-/* The picture once more, fast, and as far as they are wanted projection and raster alone: their times, and how far it is from the
- * exact one, which f has drawn, of so many pairs. Leaves f as it was, but for its picture. */
-void bench_fast(runner *b, const std::string &name, at_once *f, uint64_t pairs, const cost &project_least, const cost &raster_least,
-                const cost &frame_least);
+/* The picture once more, fast, and as far as they are wanted projection and raster alone: their
+ * times, and how far it is from the exact one, which f has drawn, of so many pairs. Leaves f as it
+ * was, but for its picture. */
+void bench_fast(runner *b, const std::string &name, at_once *f, uint64_t pairs,
+                const cost &project_least, const cost &raster_least, const cost &frame_least);
 
 } // namespace bench
 

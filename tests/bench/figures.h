@@ -1,15 +1,21 @@
-/* figures -- what other programs take for the same inputs, so that a run can say ours beside theirs, and what ours are to take.
+/* figures -- what other programs take for the same inputs, so that a run can say ours beside
+ * theirs, and what ours are to take.
  *
- * Measured by us on one NVIDIA H200 (driver 580.159.04, CUDA 13.0), medians of 20 after warm-up by CUDA events; scenes of
- * stages/generate/inputs.h, seed 1, SH 3, 1920 x 1080, camera 0 of 16. The programs, by commit:
- *   simple-knn   camenduru/simple-knn 60f461f           inria       graphdeco-inria/diff-gaussian-rasterization 59f5f77
- *   gsplat-1.5   nerfstudio-project/gsplat v1.5.3       gsplat-1.6  the same, main, 90d7b4b (packed=False both)
+ * Measured by us on one NVIDIA H200 (driver 580.159.04, CUDA 13.0), medians of 20 after warm-up by
+ * CUDA events; scenes of stages/generate/inputs.h, seed 1, SH 3, 1920 x 1080, camera 0 of 16. The
+ * programs, by commit:
+ *   simple-knn   camenduru/simple-knn 60f461f           inria       graphdeco-inria/diff-gaussian-rasterization
+ *                                                                   59f5f77
+ *   gsplat-1.5   nerfstudio-project/gsplat v1.5.3       gsplat-1.6  the same, main, 90d7b4b
+ *                                                                   (packed=False both)
  *   HiGS         gsplat-1.6's fp16 inference, tile 8, SH uncompressed: lossy, 65 dB from inria
  *   Faster-GS    nerficg-project/faster-gaussian-splatting 3cb0b75 (inference)
  *   Speedy-Splat j-alex-hanson/speedy-splat-rasterizer 0a4245f
- *   fused-ssim   rahul-goel/fused-ssim 0ac916a: its kernel, which writes the map; "fused-ssim + mse" is its call and
- *                PyTorch's mean squared error, which together give what metrics gives
- * Where a program was measured as a range its lowest figure stands here. A case is named as the bench names its own. */
+ *   fused-ssim   rahul-goel/fused-ssim 0ac916a: its kernel, which writes the map; "fused-ssim +
+ *                mse" is its call and PyTorch's mean squared error, which together give what
+ *                metrics gives
+ * Where a program was measured as a range its lowest figure stands here. A case is named as the
+ * bench names its own. */
 #ifndef KILN_TESTS_BENCH_FIGURES_H
 #define KILN_TESTS_BENCH_FIGURES_H
 
@@ -105,12 +111,14 @@ typedef struct {
 } bench_memory;
 
 static const bench_memory bench_memories[] = {
-    {"frame 1M", "gsplat-1.5", 222}, {"frame 1M", "gsplat-1.6", 151},          {"frame 6M", "gsplat-1.5", 661},
-    {"frame 6M", "gsplat-1.6", 553}, {"frame exploded 1M", "gsplat-1.5", 845}, {"frame exploded 1M", "gsplat-1.6", 679},
+    {"frame 1M", "gsplat-1.5", 222},          {"frame 1M", "gsplat-1.6", 151},
+    {"frame 6M", "gsplat-1.5", 661},          {"frame 6M", "gsplat-1.6", 553},
+    {"frame exploded 1M", "gsplat-1.5", 845}, {"frame exploded 1M", "gsplat-1.6", 679},
 };
 
-/* What our own row is to take: ms, or times what the row `of` took in the same run; and bytes of device memory beside the input,
- * of each item. 0: nothing is asked. The bar is to be met, the aim is worth the work. */
+/* What our own row is to take: ms, or times what the row `of` took in the same run; and bytes of
+ * device memory beside the input, of each item. 0: nothing is asked. The bar is to be met, the aim
+ * is worth the work. */
 typedef struct {
     const char *what, *of;
     double bar, aim, bytes_each;
@@ -143,7 +151,8 @@ static const bench_goal bench_goals[] = {
     {"metrics 1080p", NULL, 0.042, 0.033, 0},
 };
 
-/* What that machine could do, so that a run shows whether its own is the same. Sorts carry a 32-bit value. */
+/* What that machine could do, so that a run shows whether its own is the same. Sorts carry a 32-bit
+ * value. */
 typedef struct {
     const char *what;
     double value; /* in the bench's unit */

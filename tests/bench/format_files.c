@@ -1,10 +1,12 @@
-/* format_files -- writes the generated scene (stages/generate/inputs.h) as a file of a format that import reads, for timings.
+/* format_files -- writes the generated scene (stages/generate/inputs.h) as a file of a format that
+ * import reads, for timings.
  *
  *     format_files FORMAT GAUSSIANS FILE
  *
- * The formats are named in main. Every file has the largest degree of spherical harmonics of its format. Codes are rounded, not
- * searched for: the palette of SOG has entries of the scene's own first Gaussians, and labels are drawn. The whole file is made in
- * memory. This is a tool of the bench: formats are written for people by kiln-export. */
+ * The formats are named in main. Every file has the largest degree of spherical harmonics of its
+ * format. Codes are rounded, not searched for: the palette of SOG has entries of the scene's own
+ * first Gaussians, and labels are drawn. The whole file is made in memory. This is a tool of the
+ * bench: formats are written for people by kiln-export. */
 #define KG_STDIO
 #include "stages/generate/inputs.h"
 
@@ -73,12 +75,13 @@ static int largest(double q[4])
 
 static float sh(const kg_splat *s, int k, int c) { return s->f_rest[15 * c + k]; }
 
-/* ---- PLY ------------------------------------------------------------------------------------------------------------------ */
+/* ---- PLY ------------------------------------------------------------------------------------- */
 
 static void ply_header(const char *format)
 {
     static const char *const names[] = {"x", "y", "z", "f_dc_0", "f_dc_1", "f_dc_2"};
-    static const char *const last[] = {"opacity", "scale_0", "scale_1", "scale_2", "rot_0", "rot_1", "rot_2", "rot_3"};
+    static const char *const last[] = {"opacity", "scale_0", "scale_1", "scale_2",
+                                       "rot_0",   "rot_1",   "rot_2",   "rot_3"};
     fprintf(out, "ply\nformat %s 1.0\nelement vertex %llu\n", format, (unsigned long long)n_rows);
     for (int i = 0; i < 6; i++) fprintf(out, "property float %s\n", names[i]);
     for (int i = 0; i < 45; i++) fprintf(out, "property float f_rest_%d\n", i);
@@ -141,14 +144,18 @@ static void cply_values(const kg_splat *s, double v[9])
 
 static void write_cply(void)
 {
-    static const char *const box[] = {"x", "y", "z", "scale_x", "scale_y", "scale_z", "r", "g", "b"};
+    static const char *const box[] = {"x",       "y", "z", "scale_x", "scale_y",
+                                      "scale_z", "r", "g", "b"};
     const uint64_t chunks = (n_rows + CHUNK - 1) / CHUNK;
     float *bounds = capacity(chunks * 18 * sizeof *bounds);
-    fprintf(out, "ply\nformat binary_little_endian 1.0\nelement chunk %llu\n", (unsigned long long)chunks);
+    fprintf(out, "ply\nformat binary_little_endian 1.0\nelement chunk %llu\n",
+            (unsigned long long)chunks);
     for (int g = 0; g < 9; g += 3)
-        for (int k = 0; k < 6; k++) fprintf(out, "property float %s_%s\n", k < 3 ? "min" : "max", box[g + k % 3]);
+        for (int k = 0; k < 6; k++)
+            fprintf(out, "property float %s_%s\n", k < 3 ? "min" : "max", box[g + k % 3]);
     fprintf(out,
-            "element vertex %llu\nproperty uint packed_position\nproperty uint packed_rotation\nproperty uint packed_scale\n"
+            "element vertex %llu\nproperty uint packed_position\nproperty uint "
+            "packed_rotation\nproperty uint packed_scale\n"
             "property uint packed_color\nelement sh %llu\n",
             (unsigned long long)n_rows, (unsigned long long)n_rows);
     for (int i = 0; i < 45; i++) fprintf(out, "property uchar f_rest_%d\n", i);
@@ -183,19 +190,23 @@ static void write_cply(void)
         word[2] = pack111011(v + 3, b + 6, b + 9);
         word[3] = code(sigmoid((double)s.opacity), 255);
         for (int c = 0; c < 3; c++)
-            word[3] |= code((v[6 + c] - (double)b[12 + c]) / ((double)b[15 + c] - (double)b[12 + c] + 1e-12), 255) << (24 - 8 * c);
+            word[3] |= code((v[6 + c] - (double)b[12 + c]) /
+                                ((double)b[15 + c] - (double)b[12 + c] + 1e-12),
+                            255)
+                       << (24 - 8 * c);
         put(word, sizeof word);
     }
     for (uint64_t i = 0; i < n_rows; i++) {
         const kg_splat s = row(i);
         unsigned char b[45];
-        for (int k = 0; k < 45; k++) b[k] = (unsigned char)clamp(((double)s.f_rest[k] / 8 + 0.5) * 256, 0, 255);
+        for (int k = 0; k < 45; k++)
+            b[k] = (unsigned char)clamp(((double)s.f_rest[k] / 8 + 0.5) * 256, 0, 255);
         put(b, sizeof b);
     }
     free(bounds);
 }
 
-/* ---- .splat, .ksplat ------------------------------------------------------------------------------------------------------ */
+/* ---- .splat, .ksplat ------------------------------------------------------------------------- */
 
 static void colour_codes(const kg_splat *s, unsigned char b[4])
 {
@@ -235,10 +246,12 @@ static uint16_t half(float v)
     memcpy(&u, &v, 4);
     const int e = (int)(u >> 23 & 255) - 112;
     if (e <= 0) return (uint16_t)(u >> 16 & 0x8000);
-    return (uint16_t)((u >> 16 & 0x8000) | (e > 30 ? 0x7bff : (unsigned)e << 10 | (u >> 13 & 1023)));
+    return (uint16_t)((u >> 16 & 0x8000) |
+                      (e > 30 ? 0x7bff : (unsigned)e << 10 | (u >> 13 & 1023)));
 }
 
-/* Buckets of 256 rows in their order, whose block is made as large as the bucket with the largest box needs. */
+/* Buckets of 256 rows in their order, whose block is made as large as the bucket with the largest
+ * box needs. */
 static void write_ksplat(int level)
 {
     enum { HEADER = 4096, SECTION = 1024, BUCKET = 256, SH = 24 };
@@ -246,7 +259,8 @@ static void write_ksplat(int level)
     unsigned char *head = capacity(HEADER + SECTION);
     float *centre = capacity(buckets * 3 * sizeof *centre), block = 0;
     for (uint64_t b = 0; b < buckets; b++) {
-        float lo[3] = {HUGE_VALF, HUGE_VALF, HUGE_VALF}, hi[3] = {-HUGE_VALF, -HUGE_VALF, -HUGE_VALF};
+        float lo[3] = {HUGE_VALF, HUGE_VALF, HUGE_VALF},
+              hi[3] = {-HUGE_VALF, -HUGE_VALF, -HUGE_VALF};
         for (uint64_t i = b * BUCKET; i < n_rows && i < (b + 1) * BUCKET; i++) {
             const kg_splat s = row(i);
             for (int c = 0; c < 3; c++) {
@@ -304,7 +318,9 @@ static void write_ksplat(int level)
                 const uint16_t u =
                     k >= 3 ? half(v[k])
                            : (uint16_t)clamp(
-                                 round((double)(v[k] - centre[i / BUCKET * 3 + (unsigned)k]) * 32767 / ((double)block / 2)) + 32767,
+                                 round((double)(v[k] - centre[i / BUCKET * 3 + (unsigned)k]) *
+                                       32767 / ((double)block / 2)) +
+                                     32767,
                                  0, 65535);
                 memcpy(b + at, &u, 2);
                 at += 2;
@@ -325,7 +341,7 @@ static void write_ksplat(int level)
     free(head);
 }
 
-/* ---- SPZ ------------------------------------------------------------------------------------------------------------------ */
+/* ---- SPZ ------------------------------------------------------------------------------------- */
 
 static void spz_rotation(const kg_splat *s, int version, unsigned char *b)
 {
@@ -334,13 +350,16 @@ static void spz_rotation(const kg_splat *s, int version, unsigned char *b)
     for (int c = 0; c < 4; c++) q[c] = w[(c + 1) % 4]; /* x y z w */
     if (version < 3) {
         const double sign = q[3] < 0 ? -1 : 1;
-        for (int c = 0; c < 3; c++) b[c] = (unsigned char)clamp(round(127.5 * sign * q[c] + 127.5), 0, 255);
+        for (int c = 0; c < 3; c++)
+            b[c] = (unsigned char)clamp(round(127.5 * sign * q[c] + 127.5), 0, 255);
         return;
     }
     const int at = largest(q);
     uint32_t u = (uint32_t)at;
     for (int c = 0; c < 4; c++)
-        if (c != at) u = u << 10 | (q[c] < 0 ? 512u : 0u) | (uint32_t)clamp(511 * fabs(q[c]) / sqrt(0.5) + 0.5, 0, 511);
+        if (c != at)
+            u = u << 10 | (q[c] < 0 ? 512u : 0u) |
+                (uint32_t)clamp(511 * fabs(q[c]) / sqrt(0.5) + 0.5, 0, 511);
     set_u32(b, u);
 }
 
@@ -357,14 +376,17 @@ static void spz_planes(int version, unsigned char *plane[6], uint64_t size[6])
         for (unsigned c = 0; c < 3; c++) {
             const uint32_t v = (uint32_t)(int32_t)lround((double)s.pos[c] * 4096);
             memcpy(plane[0] + 9 * i + 3 * c, &v, 3);
-            plane[2][3 * i + c] = (unsigned char)clamp(round(255 * (0.15 * (double)s.f_dc[c] + 0.5)), 0, 255);
-            plane[3][3 * i + c] = (unsigned char)clamp(round(16 * ((double)s.scale[c] + 10)), 0, 255);
+            plane[2][3 * i + c] =
+                (unsigned char)clamp(round(255 * (0.15 * (double)s.f_dc[c] + 0.5)), 0, 255);
+            plane[3][3 * i + c] =
+                (unsigned char)clamp(round(16 * ((double)s.scale[c] + 10)), 0, 255);
         }
         spz_rotation(&s, version, plane[4] + bytes[4] * i);
         for (int k = 0; k < DEGREES; k++)
             for (int c = 0; c < 3; c++) {
                 const int step = k < 3 ? 8 : 16, v = (int)lround((double)sh(&s, k, c) * 128) + 128;
-                plane[5][45 * i + 3 * (unsigned)k + (unsigned)c] = (unsigned char)clamp((v + step / 2) / step * step, 0, 255);
+                plane[5][45 * i + 3 * (unsigned)k + (unsigned)c] =
+                    (unsigned char)clamp((v + step / 2) / step * step, 0, 255);
             }
     }
 }
@@ -406,7 +428,7 @@ static void write_spz(int version, const char *path)
     for (int p = 0; p < 6; p++) put(packed[p], toc[2 * p]);
 }
 
-/* ---- SOG ------------------------------------------------------------------------------------------------------------------ */
+/* ---- SOG ------------------------------------------------------------------------------------- */
 
 enum { MEMBERS = 8, PALETTE = 65536 };
 static struct {
@@ -422,7 +444,8 @@ static void add_picture(const char *name, const unsigned char *rgba, int w, int 
     WebPConfig config;
     WebPPicture p;
     WebPMemoryWriter writer;
-    if (!WebPConfigPreset(&config, WEBP_PRESET_DEFAULT, 75) || !WebPConfigLosslessPreset(&config, 1) || !WebPPictureInit(&p))
+    if (!WebPConfigPreset(&config, WEBP_PRESET_DEFAULT, 75) ||
+        !WebPConfigLosslessPreset(&config, 1) || !WebPPictureInit(&p))
         fail("libwebp");
     config.exact = 1;
     p.use_argb = 1;
@@ -431,7 +454,8 @@ static void add_picture(const char *name, const unsigned char *rgba, int w, int 
     WebPMemoryWriterInit(&writer);
     p.writer = WebPMemoryWrite;
     p.custom_ptr = &writer;
-    if (!WebPPictureImportRGBA(&p, rgba, 4 * w) || !WebPEncode(&config, &p)) fail("libwebp cannot encode");
+    if (!WebPPictureImportRGBA(&p, rgba, 4 * w) || !WebPEncode(&config, &p))
+        fail("libwebp cannot encode");
     WebPPictureFree(&p);
     snprintf(members[n_members].name, sizeof members[0].name, "%s.webp", name);
     members[n_members].data = writer.mem;
@@ -461,9 +485,11 @@ static void say_codebook(double lo, double hi)
 static void zip_members(void)
 {
     uint32_t at = 0;
-    unsigned char local[30] = {'P', 'K', 3, 4, 20}, central[46] = {'P', 'K', 1, 2, 20, 0, 20}, end[22] = {'P', 'K', 5, 6};
+    unsigned char local[30] = {'P', 'K', 3, 4, 20}, central[46] = {'P', 'K', 1, 2, 20, 0, 20},
+                  end[22] = {'P', 'K', 5, 6};
     for (int i = 0; i < n_members; i++) {
-        const uint32_t crc = (uint32_t)crc32(0, members[i].data, (uInt)members[i].bytes), n = (uint32_t)members[i].bytes;
+        const uint32_t crc = (uint32_t)crc32(0, members[i].data, (uInt)members[i].bytes),
+                       n = (uint32_t)members[i].bytes;
         set_u32(local + 14, crc);
         set_u32(local + 18, n);
         set_u32(local + 22, n);
@@ -495,11 +521,13 @@ static double log_of(double v) { return v < 0 ? -log1p(-v) : log1p(v); }
 
 static void write_sog(void)
 {
-    const int w = 4 * (int)ceil(sqrt((double)n_rows) / 4), h = 4 * (int)ceil((double)n_rows / w / 4);
+    const int w = 4 * (int)ceil(sqrt((double)n_rows) / 4),
+              h = 4 * (int)ceil((double)n_rows / w / 4);
     const uint64_t pixels = (uint64_t)w * (uint64_t)h;
-    unsigned char *low = capacity(4 * pixels), *high = capacity(4 * pixels), *scales = capacity(4 * pixels),
-                  *quats = capacity(4 * pixels);
-    unsigned char *sh0 = capacity(4 * pixels), *labels = capacity(4 * pixels), *palette = capacity((uint64_t)4 * PALETTE * DEGREES);
+    unsigned char *low = capacity(4 * pixels), *high = capacity(4 * pixels),
+                  *scales = capacity(4 * pixels), *quats = capacity(4 * pixels);
+    unsigned char *sh0 = capacity(4 * pixels), *labels = capacity(4 * pixels),
+                  *palette = capacity((uint64_t)4 * PALETTE * DEGREES);
     double lo[3] = {HUGE_VAL, HUGE_VAL, HUGE_VAL}, hi[3] = {-HUGE_VAL, -HUGE_VAL, -HUGE_VAL};
     for (uint64_t i = 0; i < n_rows; i++) {
         const kg_splat s = row(i);
@@ -515,7 +543,8 @@ static void write_sog(void)
         const int at = largest(q);
         int k = 0;
         for (int c = 0; c < 4; c++)
-            if (c != at) quats[4 * i + (unsigned)k++] = (unsigned char)code((q[c] * sqrt(2.0) + 1) / 2, 255);
+            if (c != at)
+                quats[4 * i + (unsigned)k++] = (unsigned char)code((q[c] * sqrt(2.0) + 1) / 2, 255);
         quats[4 * i + 3] = (unsigned char)(252 + at);
         for (unsigned c = 0; c < 3; c++) {
             const unsigned u = code((log_of((double)s.pos[c]) - lo[c]) / (hi[c] - lo[c]), 65535);
@@ -534,8 +563,10 @@ static void write_sog(void)
     for (uint64_t p = 0; p < PALETTE; p++) {
         const kg_splat s = row(p % n_rows);
         for (int k = 0; k < DEGREES; k++) {
-            unsigned char *pixel = palette + 4 * (p / 64 * (64 * DEGREES) + p % 64 * DEGREES + (uint64_t)k);
-            for (int c = 0; c < 3; c++) pixel[c] = (unsigned char)code(((double)sh(&s, k, c) + 1) / 2, 255);
+            unsigned char *pixel =
+                palette + 4 * (p / 64 * (64 * DEGREES) + p % 64 * DEGREES + (uint64_t)k);
+            for (int c = 0; c < 3; c++)
+                pixel[c] = (unsigned char)code(((double)sh(&s, k, c) + 1) / 2, 255);
             pixel[3] = 255;
         }
     }
@@ -546,7 +577,8 @@ static void write_sog(void)
     add_picture("sh0", sh0, w, h);
     add_picture("shN_centroids", palette, 64 * DEGREES, PALETTE / 64);
     add_picture("shN_labels", labels, w, h);
-    say("{\"version\":2,\"count\":%llu,\"means\":{\"mins\":[%.17g,%.17g,%.17g],\"maxs\":[%.17g,%.17g,%.17g],"
+    say("{\"version\":2,\"count\":%llu,\"means\":{\"mins\":[%.17g,%.17g,%.17g],\"maxs\":[%.17g,%."
+        "17g,%.17g],"
         "\"files\":[\"means_l.webp\",\"means_u.webp\"]},\"scales\":{",
         (unsigned long long)n_rows, lo[0], lo[1], lo[2], hi[0], hi[1], hi[2]);
     say_codebook(-10, 2);
@@ -561,18 +593,19 @@ static void write_sog(void)
     zip_members();
 }
 
-/* ---- GLB ------------------------------------------------------------------------------------------------------------------ */
+/* ---- GLB ------------------------------------------------------------------------------------- */
 
 static void say_accessor(unsigned i, const char *type)
 {
-    say("%s{\"bufferView\":%u,\"componentType\":5126,\"count\":%llu,\"type\":\"%s\"%s}", i ? "," : "", i,
-        (unsigned long long)n_rows, type, i ? "" : ",\"min\":[-100,-100,-100],\"max\":[100,100,100]");
+    say("%s{\"bufferView\":%u,\"componentType\":5126,\"count\":%llu,\"type\":\"%s\"%s}",
+        i ? "," : "", i, (unsigned long long)n_rows, type,
+        i ? "" : ",\"min\":[-100,-100,-100],\"max\":[100,100,100]");
 }
 
 static void say_view(unsigned i, uint64_t at, unsigned floats)
 {
-    say("%s{\"buffer\":0,\"byteOffset\":%llu,\"byteLength\":%llu}", i ? "," : "", (unsigned long long)at,
-        (unsigned long long)(n_rows * floats * 4));
+    say("%s{\"buffer\":0,\"byteOffset\":%llu,\"byteLength\":%llu}", i ? "," : "",
+        (unsigned long long)at, (unsigned long long)(n_rows * floats * 4));
 }
 
 static void glb_values(uint64_t i, unsigned attribute, float v[4])
@@ -594,7 +627,8 @@ static void glb_values(uint64_t i, unsigned attribute, float v[4])
         v[0] = (float)sigmoid((double)s.opacity);
         break;
     default:
-        for (int c = 0; c < 3; c++) v[c] = attribute == 4 ? s.f_dc[c] : sh(&s, (int)attribute - 5, c);
+        for (int c = 0; c < 3; c++)
+            v[c] = attribute == 4 ? s.f_dc[c] : sh(&s, (int)attribute - 5, c);
     }
 }
 
@@ -604,21 +638,28 @@ static void write_glb(void)
     unsigned floats[ATTRIBUTES];
     uint64_t at = 0;
     for (unsigned a = 0; a < ATTRIBUTES; a++) floats[a] = a == 1 ? 4 : a == 3 ? 1 : 3;
-    say("{\"asset\":{\"version\":\"2.0\"},\"extensionsUsed\":[\"KHR_gaussian_splatting\"],\"scene\":0,\"scenes\":[{\"nodes\":[0]}],"
-        "\"nodes\":[{\"mesh\":0}],\"meshes\":[{\"primitives\":[{\"mode\":0,\"attributes\":{\"POSITION\":0,"
-        "\"KHR_gaussian_splatting:ROTATION\":1,\"KHR_gaussian_splatting:SCALE\":2,\"KHR_gaussian_splatting:OPACITY\":3");
+    say("{\"asset\":{\"version\":\"2.0\"},\"extensionsUsed\":[\"KHR_gaussian_splatting\"],"
+        "\"scene\":0,\"scenes\":[{\"nodes\":[0]}],"
+        "\"nodes\":[{\"mesh\":0}],\"meshes\":[{\"primitives\":[{\"mode\":0,\"attributes\":{"
+        "\"POSITION\":0,"
+        "\"KHR_gaussian_splatting:ROTATION\":1,\"KHR_gaussian_splatting:SCALE\":2,\"KHR_gaussian_"
+        "splatting:OPACITY\":3");
     for (unsigned k = 0; k < 16; k++) {
         const unsigned l = k < 1 ? 0 : k < 4 ? 1 : k < 9 ? 2 : 3;
         say(",\"KHR_gaussian_splatting:SH_DEGREE_%u_COEF_%u\":%u", l, k - l * l, 4 + k);
     }
-    say("},\"extensions\":{\"KHR_gaussian_splatting\":{\"kernel\":\"ellipse\",\"colorSpace\":\"srgb_rec709_display\"}}}]}],"
+    say("},\"extensions\":{\"KHR_gaussian_splatting\":{\"kernel\":\"ellipse\",\"colorSpace\":"
+        "\"srgb_rec709_display\"}}}]}],"
         "\"accessors\":[");
-    for (unsigned a = 0; a < ATTRIBUTES; a++) say_accessor(a, floats[a] == 4 ? "VEC4" : floats[a] == 1 ? "SCALAR" : "VEC3");
+    for (unsigned a = 0; a < ATTRIBUTES; a++)
+        say_accessor(a, floats[a] == 4 ? "VEC4" : floats[a] == 1 ? "SCALAR" : "VEC3");
     say("],\"bufferViews\":[");
-    for (unsigned a = 0; a < ATTRIBUTES; at += n_rows * floats[a] * 4, a++) say_view(a, at, floats[a]);
+    for (unsigned a = 0; a < ATTRIBUTES; at += n_rows * floats[a] * 4, a++)
+        say_view(a, at, floats[a]);
     say("],\"buffers\":[{\"byteLength\":%llu}]}", (unsigned long long)at);
     while (text_at % 4) say(" ");
-    const uint32_t head[5] = {0x46546C67, 2, (uint32_t)(28 + text_at + at), (uint32_t)text_at, 0x4E4F534A};
+    const uint32_t head[5] = {0x46546C67, 2, (uint32_t)(28 + text_at + at), (uint32_t)text_at,
+                              0x4E4F534A};
     const uint32_t bin[2] = {(uint32_t)at, 0x004E4942};
     put(head, sizeof head);
     put(text, text_at);
@@ -633,7 +674,9 @@ static void write_glb(void)
 
 int main(int argc, char **argv)
 {
-    if (argc != 4) fail("usage: format_files ply|ascii|cply|splat|ksplat0|ksplat1|ksplat2|spz2|spz3|spz4|sog|glb GAUSSIANS FILE");
+    if (argc != 4)
+        fail("usage: format_files "
+             "ply|ascii|cply|splat|ksplat0|ksplat1|ksplat2|spz2|spz3|spz4|sog|glb GAUSSIANS FILE");
     const char *format = argv[1];
     n_rows = strtoull(argv[2], NULL, 10);
     kg_scene_init(&scene, n_rows, 1);
@@ -647,7 +690,8 @@ int main(int argc, char **argv)
     if (strncmp(format, "spz", 3) == 0) write_spz(format[3] - '0', argv[3]);
     if (strcmp(format, "sog") == 0) write_sog();
     if (strcmp(format, "glb") == 0) write_glb();
-    const bool is_gzip = strncmp(format, "spz", 3) == 0 && format[3] < '4'; /* written through another stream */
+    /* written through another stream */
+    const bool is_gzip = strncmp(format, "spz", 3) == 0 && format[3] < '4';
     if (!is_gzip && fclose(out) != 0) fail("cannot write");
     return 0;
 }

@@ -9,8 +9,9 @@ namespace bench
 {
 
 frame::frame(runner *b, const scene &s, const kiln_view &view, memory_by how)
-    : b_(b), view_(view), how_(how), tiles_x_(kiln_view_tiles_x(&view)), tiles_y_(kiln_view_tiles_y(&view)), n_(s.n), n_visible_(1),
-      row_pairs_(tiles_y_), splats_(n_), ordered_(n_), depths_(n_), rgba_(uint64_t(4) * view.width * view.height), source_rows_(n_),
+    : b_(b), view_(view), how_(how), tiles_x_(kiln_view_tiles_x(&view)),
+      tiles_y_(kiln_view_tiles_y(&view)), n_(s.n), n_visible_(1), row_pairs_(tiles_y_), splats_(n_),
+      ordered_(n_), depths_(n_), rgba_(uint64_t(4) * view.width * view.height), source_rows_(n_),
       rows_(n_), order_(n_), ordered_rows_(n_), tile_counts_(uint64_t(tiles_x_) * tiles_y_)
 {
     std::vector<uint32_t> source_rows(n_);
@@ -147,7 +148,8 @@ uint64_t frame::sum() const { return sum_of(rgba_.get(), rgba_.bytes()); }
 
 uint64_t frame::memory() const
 {
-    uint64_t bytes = work_bytes_ + splats_.bytes() + ordered_.bytes() + depths_.bytes() + rgba_.bytes();
+    uint64_t bytes =
+        work_bytes_ + splats_.bytes() + ordered_.bytes() + depths_.bytes() + rgba_.bytes();
     for (const array<uint32_t> *a : numbers()) bytes += a->bytes();
     return bytes;
 }

@@ -1,6 +1,7 @@
-/* frame -- what a camera costs with everything on the device when its pairs are counted first, as the first picture of a scene and
- * every drawing: the operations in the order in which kernels/draw calls them, with the numbers that the host must read in between,
- * and nothing that overlaps. The scene's planes are there in one piece. */
+/* frame -- what a camera costs with everything on the device when its pairs are counted first, as
+ * the first picture of a scene and every drawing: the operations in the order in which kernels/draw
+ * calls them, with the numbers that the host must read in between, and nothing that overlaps. The
+ * scene's planes are there in one piece. */
 #ifndef KILN_TESTS_BENCH_FRAME_CUH
 #define KILN_TESTS_BENCH_FRAME_CUH
 
@@ -24,7 +25,8 @@ class frame
     frame(const frame &) = delete;
     frame &operator=(const frame &) = delete;
 
-    void run();                  /* everything once; the first time finds out what memory it takes */
+    /* everything once; the first time finds out what memory it takes */
+    void run();
     void poison(int byte) const; /* all that it writes */
     uint64_t sum() const;        /* of the picture */
     uint64_t memory() const;     /* bytes on the device beside the scene */

@@ -1,7 +1,9 @@
-/* gather_bench FROM STAGE FOLDER TO [THREADS [PARTS]] -- what gathering costs beside bare inserts (insert_bench; tests/bench/gather
- * runs both): the units of STAGE that the bake FROM has become PARTS parts in FOLDER, which are gathered into a fresh manifest TO.
- * Prints "BYTES MAKE GATHER CPU FIRST LAST": packed bytes, seconds for making the parts and for opening and gathering them,
- * processor seconds of the latter, and KiB that the first part and all of them added to the peak of memory. */
+/* gather_bench FROM STAGE FOLDER TO [THREADS [PARTS]] -- what gathering costs beside bare inserts
+ * (insert_bench; tests/bench/gather runs both): the units of STAGE that the bake FROM has become
+ * PARTS parts in FOLDER, which are gathered into a fresh manifest TO. Prints "BYTES MAKE GATHER CPU
+ * FIRST LAST": packed bytes, seconds for making the parts and for opening and gathering them,
+ * processor seconds of the latter, and KiB that the first part and all of them added to the peak of
+ * memory. */
 #include "base/log.h"
 #include "base/memory.h"
 #include "schema/part.h"
@@ -21,12 +23,15 @@ typedef struct {
     uint64_t first, end;
 } batch;
 
-static kiln_status copy_blob(sqlite3 *db, kiln_manifest *to, const kiln_unit_output *o, kiln_error *err)
+static kiln_status copy_blob(sqlite3 *db, kiln_manifest *to, const kiln_unit_output *o,
+                             kiln_error *err)
 {
     sqlite3_stmt *q = NULL;
     kiln_status st = KILN_E_IO;
-    if (sqlite3_prepare_v2(db, "SELECT elem, packed FROM blob WHERE hash = ?", -1, &q, NULL) == SQLITE_OK &&
-        sqlite3_bind_blob(q, 1, o->hash.bytes, sizeof o->hash.bytes, SQLITE_STATIC) == SQLITE_OK && sqlite3_step(q) == SQLITE_ROW) {
+    if (sqlite3_prepare_v2(db, "SELECT elem, packed FROM blob WHERE hash = ?", -1, &q, NULL) ==
+            SQLITE_OK &&
+        sqlite3_bind_blob(q, 1, o->hash.bytes, sizeof o->hash.bytes, SQLITE_STATIC) == SQLITE_OK &&
+        sqlite3_step(q) == SQLITE_ROW) {
         const kiln_blob b = {.hash = o->hash,
                              .raw_bytes = o->raw_bytes,
                              .elem = (uint32_t)sqlite3_column_int(q, 0),
@@ -48,8 +53,11 @@ static kiln_status copy_units(kiln_manifest *to, void *context, kiln_error *err)
         bool found;
         KILN_TRY(kiln_unit_find(a->from, a->keys[i], &found, &r, err));
         kiln_status st = KILN_ALLOC(&none, r.n, "outputs", err);
-        for (uint32_t k = 0; st == KILN_OK && k < r.n; k++) st = copy_blob(kiln_manifest_sqlite(a->from), to, &r.outputs[k], err);
-        if (st == KILN_OK) st = kiln_unit_store(to, &(kiln_unit_done){a->keys[i], a->stage, "unit", 1}, &r, none, err);
+        for (uint32_t k = 0; st == KILN_OK && k < r.n; k++)
+            st = copy_blob(kiln_manifest_sqlite(a->from), to, &r.outputs[k], err);
+        if (st == KILN_OK)
+            st = kiln_unit_store(to, &(kiln_unit_done){a->keys[i], a->stage, "unit", 1}, &r, none,
+                                 err);
         free(none);
         kiln_unit_result_release(&r);
         KILN_TRY(st);
@@ -57,25 +65,29 @@ static kiln_status copy_units(kiln_manifest *to, void *context, kiln_error *err)
     return KILN_OK;
 }
 
-static kiln_status list_keys(kiln_manifest *m, const char *stage, kiln_buffer *keys, kiln_error *err)
+static kiln_status list_keys(kiln_manifest *m, const char *stage, kiln_buffer *keys,
+                             kiln_error *err)
 {
     sqlite3 *db = kiln_manifest_sqlite(m);
     sqlite3_stmt *q = NULL;
     kiln_status st = KILN_OK;
-    int rc = sqlite3_prepare_v2(db, "SELECT key FROM unit WHERE stage = ? ORDER BY id", -1, &q, NULL);
+    int rc =
+        sqlite3_prepare_v2(db, "SELECT key FROM unit WHERE stage = ? ORDER BY id", -1, &q, NULL);
     if (rc == SQLITE_OK) rc = sqlite3_bind_text(q, 1, stage, -1, SQLITE_STATIC);
     while (st == KILN_OK && (rc == SQLITE_OK || rc == SQLITE_ROW)) {
         rc = sqlite3_step(q);
-        if (rc == SQLITE_ROW) st = kiln_buffer_put(keys, sqlite3_column_blob(q, 0), sizeof(kiln_hash), err);
+        if (rc == SQLITE_ROW)
+            st = kiln_buffer_put(keys, sqlite3_column_blob(q, 0), sizeof(kiln_hash), err);
     }
     (void)sqlite3_finalize(q); /* was only read */
-    if (st == KILN_OK && rc != SQLITE_DONE) st = kiln_fail(err, KILN_E_IO, "cannot read the units: %s", sqlite3_errmsg(db));
+    if (st == KILN_OK && rc != SQLITE_DONE)
+        st = kiln_fail(err, KILN_E_IO, "cannot read the units: %s", sqlite3_errmsg(db));
     return st;
 }
 
 /* One part of the units from first to end. */
-static kiln_status make_part(kiln_manifest *from, const char *folder, const kiln_part_info *info, const kiln_hash *keys,
-                             uint64_t first, uint64_t end, kiln_error *err)
+static kiln_status make_part(kiln_manifest *from, const char *folder, const kiln_part_info *info,
+                             const kiln_hash *keys, uint64_t first, uint64_t end, kiln_error *err)
 {
     char path[4096];
     kiln_manifest *part;
@@ -102,16 +114,17 @@ static kiln_status make(const char *from, const char *folder, kiln_part_info inf
     KILN_GO(list_keys(source, info.stage, &keys, err));
     const uint64_t n = keys.size / sizeof(kiln_hash);
     for (info.shard = 1; info.shard <= info.shards; info.shard++)
-        KILN_GO(make_part(source, folder, &info, (const kiln_hash *)(const void *)keys.data, n * (info.shard - 1) / info.shards,
-                          n * info.shard / info.shards, err));
+        KILN_GO(make_part(source, folder, &info, (const kiln_hash *)(const void *)keys.data,
+                          n * (info.shard - 1) / info.shards, n * info.shard / info.shards, err));
 done:
     kiln_manifest_close(source);
     kiln_buffer_release(&keys);
     return st;
 }
 
-static kiln_status gather(kiln_manifest *to, const char *folder, const kiln_part_info *info, unsigned threads,
-                          kiln_part_memory **capacity, uint64_t *bytes, kiln_error *err)
+static kiln_status gather(kiln_manifest *to, const char *folder, const kiln_part_info *info,
+                          unsigned threads, kiln_part_memory **capacity, uint64_t *bytes,
+                          kiln_error *err)
 {
     char name[KILN_PART_NAME_MAX], path[4096];
     kiln_part *p;
@@ -129,7 +142,8 @@ static kiln_status gather(kiln_manifest *to, const char *folder, const kiln_part
 
 static double cpu_seconds(const struct rusage *u)
 {
-    return (double)(u->ru_utime.tv_sec + u->ru_stime.tv_sec) + (double)(u->ru_utime.tv_usec + u->ru_stime.tv_usec) * 1e-6;
+    return (double)(u->ru_utime.tv_sec + u->ru_stime.tv_sec) +
+           (double)(u->ru_utime.tv_usec + u->ru_stime.tv_usec) * 1e-6;
 }
 
 static kiln_status measure(char **argv, unsigned threads, uint32_t parts, kiln_error *err)
@@ -153,8 +167,10 @@ static kiln_status measure(char **argv, unsigned threads, uint32_t parts, kiln_e
     }
     const uint64_t end = kiln_now_ns();
     (void)getrusage(RUSAGE_SELF, &after); /* likewise */
-    printf("%llu %.3f %.3f %.3f %ld %ld\n", (unsigned long long)bytes, (double)(made - start) * 1e-9, (double)(end - begun) * 1e-9,
-           cpu_seconds(&after) - cpu_seconds(&before), first.ru_maxrss - before.ru_maxrss, after.ru_maxrss - before.ru_maxrss);
+    printf("%llu %.3f %.3f %.3f %ld %ld\n", (unsigned long long)bytes,
+           (double)(made - start) * 1e-9, (double)(end - begun) * 1e-9,
+           cpu_seconds(&after) - cpu_seconds(&before), first.ru_maxrss - before.ru_maxrss,
+           after.ru_maxrss - before.ru_maxrss);
 done:
     kiln_part_memory_free(capacity);
     kiln_manifest_close(to);
@@ -168,7 +184,8 @@ int main(int argc, char **argv)
         fprintf(stderr, "usage: gather_bench FROM STAGE FOLDER TO [THREADS [PARTS]]\n");
         return 2;
     }
-    const unsigned long threads = argc > 5 ? strtoul(argv[5], NULL, 10) : 1, parts = argc > 6 ? strtoul(argv[6], NULL, 10) : 1;
+    const unsigned long threads = argc > 5 ? strtoul(argv[5], NULL, 10) : 1,
+                        parts = argc > 6 ? strtoul(argv[6], NULL, 10) : 1;
     const kiln_status st = measure(argv, (unsigned)threads, parts ? (uint32_t)parts : 1, &err);
     if (st != KILN_OK) fprintf(stderr, "gather_bench: %s\n", err.msg);
     return kiln_exit_code(st);

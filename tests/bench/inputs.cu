@@ -44,7 +44,8 @@ __global__ void gaussians(kg_scene s, uint32_t exploded_per_mille, planes out)
             out.means[c * s.n + i] = g.pos[c];
             out.log_scales[c * s.n + i] = g.scale[c];
             out.sh0[c * s.n + i] = g.f_dc[c];
-            for (int k = 0; k < SH_REST; k++) out.shN[(3 * k + c) * s.n + i] = g.f_rest[SH_REST * c + k];
+            for (int k = 0; k < SH_REST; k++)
+                out.shN[(3 * k + c) * s.n + i] = g.f_rest[SH_REST * c + k];
         }
         for (int c = 0; c < 4; c++) out.quats[c * s.n + i] = g.rot[c];
         out.opacity_logits[i] = g.opacity;
@@ -54,7 +55,8 @@ __global__ void gaussians(kg_scene s, uint32_t exploded_per_mille, planes out)
 __global__ void picture(int which, float *rgb)
 {
     for (uint64_t i = first(); i < uint64_t(WIDTH) * HEIGHT * 3; i += step()) {
-        const uint32_t c = uint32_t(i % 3), x = uint32_t(i / 3 % WIDTH), y = uint32_t(i / 3 / WIDTH);
+        const uint32_t c = uint32_t(i % 3), x = uint32_t(i / 3 % WIDTH),
+                       y = uint32_t(i / 3 / WIDTH);
         rgb[i] = float(kg_image(SEED, which, c, x, y)) / 65535.0f;
     }
 }
@@ -69,7 +71,8 @@ void make_points(array<float> *means, uint64_t n, bool clustered, float moved)
 }
 
 scene::scene(uint64_t count)
-    : n(count), means(3 * n), log_scales(3 * n), quats(4 * n), opacity_logits(n), sh0(3 * n), shN(3 * SH_REST * n)
+    : n(count), means(3 * n), log_scales(3 * n), quats(4 * n), opacity_logits(n), sh0(3 * n),
+      shN(3 * SH_REST * n)
 {
 }
 
@@ -77,7 +80,8 @@ void make_scene(scene *s, uint32_t exploded_per_mille)
 {
     kg_scene source;
     kg_scene_init(&source, s->n, SEED);
-    const planes out = {s->means.get(), s->log_scales.get(), s->quats.get(), s->opacity_logits.get(), s->sh0.get(), s->shN.get()};
+    const planes out = {s->means.get(),          s->log_scales.get(), s->quats.get(),
+                        s->opacity_logits.get(), s->sh0.get(),        s->shN.get()};
     gaussians<<<GRID, BLOCK>>>(source, exploded_per_mille, out);
     BENCH_CUDA(cudaGetLastError());
     BENCH_CUDA(cudaDeviceSynchronize());
@@ -86,7 +90,8 @@ void make_scene(scene *s, uint32_t exploded_per_mille)
 namespace
 {
 
-kiln_view view_of(const float rotation[9], const float translation[3], const float intrinsics[4], uint32_t width, uint32_t height)
+kiln_view view_of(const float rotation[9], const float translation[3], const float intrinsics[4],
+                  uint32_t width, uint32_t height)
 {
     const double origin[3] = {0, 0, 0};
     kiln_view v;
@@ -108,7 +113,8 @@ kiln_view make_view(int k, uint32_t width, uint32_t height)
     return view_of(c.R, c.t, intrinsics, width, height);
 }
 
-std::unique_ptr<scene> real_scene(const char *shared, unsigned which, std::string *name, kiln_view *view)
+std::unique_ptr<scene> real_scene(const char *shared, unsigned which, std::string *name,
+                                  kiln_view *view)
 {
     const uint32_t width = 1920, height = 1080;
     bench_real_scene r;
@@ -119,7 +125,8 @@ std::unique_ptr<scene> real_scene(const char *shared, unsigned which, std::strin
     }
     std::unique_ptr<scene> s(new scene(r.n));
     const float *from = r.planes;
-    for (const array<float> *plane : {&s->means, &s->log_scales, &s->quats, &s->opacity_logits, &s->sh0, &s->shN}) {
+    for (const array<float> *plane :
+         {&s->means, &s->log_scales, &s->quats, &s->opacity_logits, &s->sh0, &s->shN}) {
         plane->from_host(from);
         from += plane->size();
     }

@@ -1,4 +1,5 @@
-/* inputs -- the generated inputs of stages/generate/inputs.h, made on the device in the layout of the operations. */
+/* inputs -- the generated inputs of stages/generate/inputs.h, made on the device in the layout of
+ * the operations. */
 #ifndef KILN_TESTS_BENCH_INPUTS_CUH
 #define KILN_TESTS_BENCH_INPUTS_CUH
 
@@ -32,9 +33,10 @@ struct scene {
 void make_scene(scene *s, uint32_t exploded_per_mille);
 /* Camera k of 16 on the orbit. */
 kiln_view make_view(int k, uint32_t width, uint32_t height);
-/* A trained scene of the reference data, and a camera of it that was widened to 1920 x 1080; NULL, and a line that says why,
- * where it cannot be read. which is below bench_real_scenes(). */
-std::unique_ptr<scene> real_scene(const char *shared, unsigned which, std::string *name, kiln_view *view);
+/* A trained scene of the reference data, and a camera of it that was widened to 1920 x 1080; NULL,
+ * and a line that says why, where it cannot be read. which is below bench_real_scenes(). */
+std::unique_ptr<scene> real_scene(const char *shared, unsigned which, std::string *name,
+                                  kiln_view *view);
 
 /* [HEIGHT][WIDTH][3], the first or second of a pair. */
 void make_picture(array<float> *rgb, int which);

@@ -1,16 +1,20 @@
-/* kernels_bench -- how long each kernel takes, beside what the machine allows and what other programs take on the same inputs, and
- * whether what it computes is exact. Never fails by a time; exit code 1 where something was not exact.
+/* kernels_bench -- how long each kernel takes, beside what the machine allows and what other
+ * programs take on the same inputs, and whether what it computes is exact. Never fails by a time;
+ * exit code 1 where something was not exact.
  *
- *   kernels_bench [--device N] [--only OP,...] [--scenes NAME,...] [--quick] [--shared DIR] [--json FILE]
+ *   kernels_bench [--device N] [--only OP,...] [--scenes NAME,...] [--quick] [--shared DIR] [--json
+ *       FILE]
  *
- *   --only    knn, knn_join, spatial_order, frame, project, visible, lists, raster, palette, metrics, rows
- *   --scenes  1m, 6m, exploded, 4k (with 1m or 6m), real (with --shared, the folder of reference data); 100m: 3-NN of 100 million
- *             points, where there is memory
+ *   --only    knn, knn_join, spatial_order, frame, project, visible, lists, raster, palette,
+ *             metrics, rows
+ *   --scenes  1m, 6m, exploded, 4k (with 1m or 6m), real (with --shared, the folder of reference
+ *             data); 100m: 3-NN of 100 million points, where there is memory
  *   --quick   5 runs instead of 20, no large inputs unless --scenes names them: seconds
  *
- * Operations by events around one call on arrays of the device; their CPU siblings are cpu_bench's. A frame is what a camera
- * costs with everything on the device (frame.cuh); "drawn" is one by kernels/draw, brought to host memory (drawn.cuh). It is run
- * alone so that the figures are comparable: nothing overlaps. */
+ * Operations by events around one call on arrays of the device; their CPU siblings are cpu_bench's.
+ * A frame is what a camera costs with everything on the device (frame.cuh); "drawn" is one by
+ * kernels/draw, brought to host memory (drawn.cuh). It is run alone so that the figures are
+ * comparable: nothing overlaps. */
 #include "tests/bench/suites.cuh"
 
 #include <stdio.h>
@@ -32,7 +36,8 @@ const char *const scenes[] = {"1m", "6m", "exploded", "4k", "real", "100m"};
 }
 
 /* "a,b" into a set of known names. */
-template <size_t N> std::set<std::string> read_names(std::string list, const char *const (&known)[N])
+template <size_t N>
+std::set<std::string> read_names(std::string list, const char *const (&known)[N])
 {
     std::set<std::string> names;
     while (!list.empty()) {

@@ -1,4 +1,5 @@
-/* knn_suite -- the three nearest of uniform and clustered points, and of what breaks a grid over the data's box. */
+/* knn_suite -- the three nearest of uniform and clustered points, and of what breaks a grid over
+ * the data's box. */
 #include "tests/bench/suites.cuh"
 
 #include "kernels/cuda.cuh"
@@ -19,7 +20,8 @@ constexpr uint64_t MILLION = 1000000;
 
 uint64_t sampled(const runner &b) { return b.quick() ? 1024 : 4096; }
 
-/* A point's coordinates are read and its result written; any exact way puts points near each other first. */
+/* A point's coordinates are read and its result written; any exact way puts points near each other
+ * first. */
 cost knn_cost(uint64_t n)
 {
     cost c;
@@ -61,7 +63,8 @@ kiln_spatial_order_args order_of(uint64_t n, const float *means, uint32_t *order
     return a;
 }
 
-/* Two sets of a million, uniform and clustered: the one asks, in spatial order, the other is searched. */
+/* Two sets of a million, uniform and clustered: the one asks, in spatial order, the other is
+ * searched. */
 void bench_join(runner *b)
 {
     const uint64_t n = MILLION;
@@ -108,7 +111,8 @@ void bench_order(runner *b)
     }
 }
 
-/* Points, results, and work of at most 29 bytes a point; a sorted order to compare with in ceilings takes less. */
+/* Points, results, and work of at most 29 bytes a point; a sorted order to compare with in ceilings
+ * takes less. */
 bool device_fits(uint64_t n)
 {
     size_t left = 0, all = 0;
@@ -129,7 +133,9 @@ void knn_suite(runner *b)
         b->table()->section("knn");
         for (const bool clustered : {false, true})
             for (const uint64_t n : sizes)
-                bench_knn(b, std::string("knn ") + (clustered ? "clustered " : "uniform ") + size_name(n), n, clustered, 0.0f);
+                bench_knn(
+                    b, std::string("knn ") + (clustered ? "clustered " : "uniform ") + size_name(n),
+                    n, clustered, 0.0f);
         bench_knn(b, "knn moved 1M", MILLION, false, 1000.0f);
     }
     if (b->wants("knn_join")) bench_join(b);

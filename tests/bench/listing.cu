@@ -5,7 +5,8 @@ namespace bench
 {
 
 listing::listing(const kiln_project_args &project, uint64_t visible, uint64_t pairs)
-    : tile_counts_(uint64_t(kiln_view_tiles_x(project.view)) * kiln_view_tiles_y(project.view)), ids_(pairs), stats_(3)
+    : tile_counts_(uint64_t(kiln_view_tiles_x(project.view)) * kiln_view_tiles_y(project.view)),
+      ids_(pairs), stats_(3)
 {
     args_.n = visible;
     args_.n_visible = project.n_visible;

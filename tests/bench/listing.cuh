@@ -1,5 +1,5 @@
-/* listing -- tile_lists of what a frame's project left, of just as many Gaussians and pairs as there are: what the peers' lists
- * are. */
+/* listing -- tile_lists of what a frame's project left, of just as many Gaussians and pairs as
+ * there are: what the peers' lists are. */
 #ifndef KILN_TESTS_BENCH_LISTING_CUH
 #define KILN_TESTS_BENCH_LISTING_CUH
 

@@ -34,17 +34,20 @@ uint64_t sum_of(const void *device, uint64_t bytes)
 {
     array<uint64_t> sum(1);
     sum.fill(0);
-    add_up<<<kiln::blocks_for(bytes / 4, BLOCK), BLOCK>>>(static_cast<const char *>(device), bytes, sum.get());
+    add_up<<<kiln::blocks_for(bytes / 4, BLOCK), BLOCK>>>(static_cast<const char *>(device), bytes,
+                                                          sum.get());
     BENCH_CUDA(cudaGetLastError());
     return sum.to_host()[0];
 }
 
-outputs::outputs(kiln_op_id op, const void *args) : args_(static_cast<const char *>(args)), n_(kiln_op_arrays(op, args, arrays_))
+outputs::outputs(kiln_op_id op, const void *args)
+    : args_(static_cast<const char *>(args)), n_(kiln_op_arrays(op, args, arrays_))
 {
     for (unsigned i = 0; i < n_; i++) {
         if (arrays_[i].direction != KILN_ARRAY_INOUT) continue;
         kept_.emplace_back(new array<char>(arrays_[i].elements * arrays_[i].elem));
-        BENCH_CUDA(cudaMemcpy(kept_.back()->get(), at(arrays_[i]), kept_.back()->size(), cudaMemcpyDeviceToDevice));
+        BENCH_CUDA(cudaMemcpy(kept_.back()->get(), at(arrays_[i]), kept_.back()->size(),
+                              cudaMemcpyDeviceToDevice));
     }
 }
 
@@ -68,7 +71,8 @@ void outputs::restore() const
     unsigned k = 0;
     for (unsigned i = 0; i < n_; i++) {
         if (arrays_[i].direction != KILN_ARRAY_INOUT) continue;
-        BENCH_CUDA(cudaMemcpy(at(arrays_[i]), kept_[k]->get(), kept_[k]->size(), cudaMemcpyDeviceToDevice));
+        BENCH_CUDA(cudaMemcpy(at(arrays_[i]), kept_[k]->get(), kept_[k]->size(),
+                              cudaMemcpyDeviceToDevice));
         k++;
     }
     BENCH_CUDA(cudaDeviceSynchronize());
@@ -81,7 +85,8 @@ uint64_t outputs::sum() const
         const kiln_op_array &a = arrays_[i];
         uint64_t elements = a.elements;
         if (a.direction == KILN_ARRAY_IN) continue;
-        if (a.used) BENCH_CUDA(cudaMemcpy(&elements, a.used, sizeof elements, cudaMemcpyDeviceToHost));
+        if (a.used)
+            BENCH_CUDA(cudaMemcpy(&elements, a.used, sizeof elements, cudaMemcpyDeviceToHost));
         sum = 31 * sum + sum_of(at(a), std::min(elements, a.elements) * a.elem);
     }
     return sum;

@@ -1,5 +1,6 @@
-/* outputs -- what a call of an operation writes on the device, by kernels/arrays.h: to be poisoned beforehand, and summed up
- * afterwards. An operation that wrote the same over two kinds of poison has written every element of its output. */
+/* outputs -- what a call of an operation writes on the device, by kernels/arrays.h: to be poisoned
+ * beforehand, and summed up afterwards. An operation that wrote the same over two kinds of poison
+ * has written every element of its output. */
 #ifndef KILN_TESTS_BENCH_OUTPUTS_CUH
 #define KILN_TESTS_BENCH_OUTPUTS_CUH
 
@@ -11,8 +12,8 @@
 namespace bench
 {
 
-/* Order-free sum of hashes of (position, 4 bytes): differs where any byte does, but for chance. Bytes behind the last whole word
- * count, too. Waits. */
+/* Order-free sum of hashes of (position, 4 bytes): differs where any byte does, but for chance.
+ * Bytes behind the last whole word count, too. Waits. */
 uint64_t sum_of(const void *device, uint64_t bytes);
 
 class outputs
@@ -30,7 +31,8 @@ class outputs
     const char *args_;
     kiln_op_array arrays_[KILN_OP_ARRAYS_MAX];
     unsigned n_;
-    std::vector<std::unique_ptr<array<char>>> kept_; /* one for each array that is read and written */
+    /* one for each array that is read and written */
+    std::vector<std::unique_ptr<array<char>>> kept_;
 };
 
 } // namespace bench

@@ -1,5 +1,6 @@
-/* palette_suite -- the palette of a scene's harmonics, and what a search through cells loses: beside it, ten of Lloyd's passes in
- * which every row is compared with every entry, from entries that are rows. Not as fast as it could be, but plain. */
+/* palette_suite -- the palette of a scene's harmonics, and what a search through cells loses:
+ * beside it, ten of Lloyd's passes in which every row is compared with every entry, from entries
+ * that are rows. Not as fast as it could be, but plain. */
 #include "tests/bench/suites.cuh"
 
 #include "kernels/cuda.cuh"
@@ -22,20 +23,25 @@ constexpr double MAY_LOSE_DB = 0.2;
 
 __global__ void find_largest(uint64_t n, const float *v, unsigned *bits)
 {
-    for (uint64_t i = kiln::thread_index(); i < n; i += kiln::thread_count()) atomicMax(bits, __float_as_uint(fabsf(v[i])));
+    for (uint64_t i = kiln::thread_index(); i < n; i += kiln::thread_count())
+        atomicMax(bits, __float_as_uint(fabsf(v[i])));
 }
 
-/* Rows of planes [D][n], each value a share of the largest; the same row again where more than n are asked for. */
-__global__ void make_rows(uint64_t n, const float *shN, float largest, uint64_t n_rows, int16_t *rows)
+/* Rows of planes [D][n], each value a share of the largest; the same row again where more than n
+ * are asked for. */
+__global__ void make_rows(uint64_t n, const float *shN, float largest, uint64_t n_rows,
+                          int16_t *rows)
 {
     for (uint64_t i = kiln::thread_index(); i < n_rows * D; i += kiln::thread_count())
-        rows[i] = static_cast<int16_t>(rintf(shN[i % D * n + i / D % n] / largest * KILN_PALETTE_LIMIT));
+        rows[i] =
+            static_cast<int16_t>(rintf(shN[i % D * n + i / D % n] / largest * KILN_PALETTE_LIMIT));
 }
 
 __global__ void add_squares(uint64_t n, const int16_t *rows, uint64_t *sum)
 {
     uint64_t own = 0;
-    for (uint64_t i = kiln::thread_index(); i < n; i += kiln::thread_count()) own += static_cast<uint64_t>(rows[i] * rows[i]);
+    for (uint64_t i = kiln::thread_index(); i < n; i += kiln::thread_count())
+        own += static_cast<uint64_t>(rows[i] * rows[i]);
     kiln::add64(sum, own);
 }
 
@@ -54,13 +60,15 @@ __global__ void first_entries(uint64_t n, uint32_t p, const int16_t *rows, int16
 
 __device__ int32_t squares_of(uint32_t word)
 {
-    const int32_t first = static_cast<int16_t>(word & 0xffff), second = static_cast<int16_t>(word >> 16);
+    const int32_t first = static_cast<int16_t>(word & 0xffff),
+                  second = static_cast<int16_t>(word >> 16);
     return first * first + second * second;
 }
 
 /* A row a thread, against all entries. */
 __global__ void __launch_bounds__(BLOCK)
-    search_all(uint64_t n, uint32_t p, const int16_t *rows, const int16_t *entries, uint16_t *labels, uint32_t *distances)
+    search_all(uint64_t n, uint32_t p, const int16_t *rows, const int16_t *entries,
+               uint16_t *labels, uint32_t *distances)
 {
     __shared__ int words[TILE][PAIRS + 1];
     __shared__ int32_t norms[TILE];
@@ -70,20 +78,23 @@ __global__ void __launch_bounds__(BLOCK)
     uint32_t best = 0;
     for (uint32_t k = 0; k < PAIRS; k++) {
         const uint32_t word = row < n ? kiln_palette_pair(rows + row * D, D, k) : 0;
-        const int first = static_cast<int16_t>(word & 0xffff), second = static_cast<int16_t>(word >> 16);
-        cuts[k] = (first & 63) | (second & 63) << 8 | (first >> 6 & 255) << 16 | static_cast<int>(unsigned(second >> 6) << 24);
+        const int first = static_cast<int16_t>(word & 0xffff),
+                  second = static_cast<int16_t>(word >> 16);
+        cuts[k] = (first & 63) | (second & 63) << 8 | (first >> 6 & 255) << 16 |
+                  static_cast<int>(unsigned(second >> 6) << 24);
         norm += squares_of(word);
     }
     for (uint32_t e0 = 0; e0 < p; e0 += TILE) {
         __syncthreads();
         for (uint32_t i = threadIdx.x; i < TILE * PAIRS; i += BLOCK)
             if (e0 + i / PAIRS < p)
-                words[i / PAIRS][i % PAIRS] =
-                    static_cast<int>(kiln_palette_pair(entries + uint64_t(e0 + i / PAIRS) * D, D, i % PAIRS));
+                words[i / PAIRS][i % PAIRS] = static_cast<int>(
+                    kiln_palette_pair(entries + uint64_t(e0 + i / PAIRS) * D, D, i % PAIRS));
         __syncthreads();
         if (threadIdx.x < TILE) {
             int32_t own = 0;
-            for (uint32_t k = 0; k < PAIRS; k++) own += squares_of(static_cast<uint32_t>(words[threadIdx.x][k]));
+            for (uint32_t k = 0; k < PAIRS; k++)
+                own += squares_of(static_cast<uint32_t>(words[threadIdx.x][k]));
             norms[threadIdx.x] = own;
         }
         __syncthreads();
@@ -106,7 +117,8 @@ __global__ void __launch_bounds__(BLOCK)
     distances[row] = static_cast<uint32_t>(least + norm);
 }
 
-__global__ void add_rows(uint64_t n, const int16_t *rows, const uint16_t *labels, int32_t *sums, uint32_t *counts)
+__global__ void add_rows(uint64_t n, const int16_t *rows, const uint16_t *labels, int32_t *sums,
+                         uint32_t *counts)
 {
     for (uint64_t i = kiln::thread_index(); i < n * D; i += kiln::thread_count()) {
         atomicAdd(&sums[labels[i / D] * D + i % D], rows[i]);
@@ -114,7 +126,8 @@ __global__ void add_rows(uint64_t n, const int16_t *rows, const uint16_t *labels
     }
 }
 
-__global__ void move_entries(uint32_t p, const int32_t *sums, const uint32_t *counts, int16_t *entries)
+__global__ void move_entries(uint32_t p, const int32_t *sums, const uint32_t *counts,
+                             int16_t *entries)
 {
     for (uint64_t i = kiln::thread_index(); i < uint64_t(p) * D; i += kiln::thread_count())
         if (counts[i / D] > 0) entries[i] = kiln_palette_mean(sums[i], counts[i / D]);
@@ -132,11 +145,12 @@ uint64_t sum_of(const array<uint32_t> &distances)
     return sum.to_host()[0];
 }
 
-void search_plainly(const array<int16_t> &rows, const array<int16_t> &entries, array<uint16_t> *labels, array<uint32_t> *distances)
+void search_plainly(const array<int16_t> &rows, const array<int16_t> &entries,
+                    array<uint16_t> *labels, array<uint32_t> *distances)
 {
     const uint64_t n = rows.size() / D;
-    search_all<<<blocks_of(n), BLOCK>>>(n, static_cast<uint32_t>(entries.size() / D), rows.get(), entries.get(), labels->get(),
-                                        distances->get());
+    search_all<<<blocks_of(n), BLOCK>>>(n, static_cast<uint32_t>(entries.size() / D), rows.get(),
+                                        entries.get(), labels->get(), distances->get());
     BENCH_CUDA(cudaGetLastError());
 }
 
@@ -161,7 +175,8 @@ uint64_t plain_error(const array<int16_t> &rows, uint32_t p)
     return sum_of(distances);
 }
 
-void compare(runner *b, const std::string &what, const array<int16_t> &rows, const array<int16_t> &entries, uint64_t error)
+void compare(runner *b, const std::string &what, const array<int16_t> &rows,
+             const array<int16_t> &entries, uint64_t error)
 {
     const uint64_t n = rows.size() / D;
     const uint32_t p = static_cast<uint32_t>(entries.size() / D);
@@ -172,16 +187,20 @@ void compare(runner *b, const std::string &what, const array<int16_t> &rows, con
     add_squares<<<BLOCKS, BLOCK>>>(n * D, rows.get(), energy.get());
     BENCH_CUDA(cudaGetLastError());
     search_plainly(rows, entries, &labels, &distances);
-    const double all = static_cast<double>(energy.to_host()[0]), ours = 10 * log10(all / static_cast<double>(error)),
+    const double all = static_cast<double>(energy.to_host()[0]),
+                 ours = 10 * log10(all / static_cast<double>(error)),
                  searched = 10 * log10(all / static_cast<double>(sum_of(distances))),
                  plain = 10 * log10(all / static_cast<double>(plain_error(rows, p)));
-    printf("%s: %.3f dB; with the nearest of all entries %.3f dB; ten plain passes %.3f dB: %+.3f dB\n", what.c_str(), ours,
-           searched, plain, ours - plain);
-    b->table()->add(finding{what, "palettes more than 0.2 dB below ten plain passes", 1, ours < plain - MAY_LOSE_DB ? 1u : 0u});
+    printf("%s: %.3f dB; with the nearest of all entries %.3f dB; ten plain passes %.3f dB: %+.3f "
+           "dB\n",
+           what.c_str(), ours, searched, plain, ours - plain);
+    b->table()->add(finding{what, "palettes more than 0.2 dB below ten plain passes", 1,
+                            ours < plain - MAY_LOSE_DB ? 1u : 0u});
 }
 
 /* The three operations on n rows of a scene, at most 2^20 of them for training. */
-void bench_palette(runner *b, const std::string &name, const scene &s, uint64_t n, uint32_t p, bool compares)
+void bench_palette(runner *b, const std::string &name, const scene &s, uint64_t n, uint32_t p,
+                   bool compares)
 {
     const uint64_t n_train = n < KILN_PALETTE_ROWS_MAX ? n : KILN_PALETTE_ROWS_MAX;
     array<unsigned> largest(1);
@@ -231,7 +250,8 @@ void bench_palette(runner *b, const std::string &name, const scene &s, uint64_t 
 uint32_t entries_for(uint64_t n)
 {
     uint32_t p = 1;
-    while (p < KILN_PALETTE_ENTRIES_MAX && 32 * uint64_t(p) <= n) p *= 2; /* 16 rows or more an entry */
+    /* 16 rows or more an entry */
+    while (p < KILN_PALETTE_ENTRIES_MAX && 32 * uint64_t(p) <= n) p *= 2;
     return p;
 }
 

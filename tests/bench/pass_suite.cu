@@ -1,4 +1,5 @@
-/* pass_suite -- metrics, and the operations that pass over rows once: what an import, a pruning and a plan are made of. */
+/* pass_suite -- metrics, and the operations that pass over rows once: what an import, a pruning and
+ * a plan are made of. */
 #include "tests/bench/suites.cuh"
 
 #include "tests/bench/inputs.cuh"
@@ -11,8 +12,8 @@ namespace bench
 namespace
 {
 
-/* A value, in float32 at best: two products, four quantities of eleven fused taps along the row and again down the
- * column, about thirty for the map and the sums. */
+/* A value, in float32 at best: two products, four quantities of eleven fused taps along the row and
+ * again down the column, about thirty for the map and the sums. */
 constexpr double METRICS_FP32 = 2 + 2 * 4 * 11 + 30;
 
 cost bytes_only(double bytes)
@@ -41,12 +42,14 @@ void bench_metrics(runner *b)
     b->operation({"metrics 1080p", values / 3, KILN_OP_metrics, &a, c});
 }
 
-void bench_pixel_bytes(runner *b, const char *what, kiln_pixel_layout layout, const array<float> &rgba,
-                       const array<unsigned char> &bytes)
+void bench_pixel_bytes(runner *b, const char *what, kiln_pixel_layout layout,
+                       const array<float> &rgba, const array<unsigned char> &bytes)
 {
-    const kiln_pixel_bytes_args a = {2 * WIDTH, 2 * HEIGHT, 2 * WIDTH, layout, rgba.get(), bytes.get()};
+    const kiln_pixel_bytes_args a = {2 * WIDTH, 2 * HEIGHT, 2 * WIDTH,
+                                     layout,    rgba.get(), bytes.get()};
     const double written = static_cast<double>(kiln_pixel_bytes_size(layout, a.width, a.height));
-    b->operation({what, rgba.size() / 4, KILN_OP_pixel_bytes, &a, bytes_only(4.0 * static_cast<double>(rgba.size()) + written)});
+    b->operation({what, rgba.size() / 4, KILN_OP_pixel_bytes, &a,
+                  bytes_only(4.0 * static_cast<double>(rgba.size()) + written)});
 }
 
 /* What a frame of a path leaves the GPU as: hashes, the rows of a PNG, and bytes. */
@@ -54,7 +57,8 @@ void bench_frame_outputs(runner *b)
 {
     const uint64_t pixels = 4ull * WIDTH * HEIGHT;
     array<float> rgba(4 * pixels);
-    array<unsigned char> hashes(KILN_PIXEL_HASH_BYTES * kiln_pixel_pieces(pixels)), rows(4 * pixels);
+    array<unsigned char> hashes(KILN_PIXEL_HASH_BYTES * kiln_pixel_pieces(pixels)),
+        rows(4 * pixels);
     kiln_pixel_hashes_args h = {};
     kiln_png_rows_args p = {};
     rgba.fill(0);
@@ -62,7 +66,8 @@ void bench_frame_outputs(runner *b)
     h.pixels = pixels;
     h.rgba = rgba.get();
     h.hashes = hashes.get();
-    b->operation({"pixel_hashes 4K", pixels, KILN_OP_pixel_hashes, &h, bytes_only(16.0 * static_cast<double>(pixels))});
+    b->operation({"pixel_hashes 4K", pixels, KILN_OP_pixel_hashes, &h,
+                  bytes_only(16.0 * static_cast<double>(pixels))});
     p.width = 2 * WIDTH;
     p.height = p.n = 2 * HEIGHT;
     p.step = 4;
@@ -70,7 +75,8 @@ void bench_frame_outputs(runner *b)
     p.bits = 8;
     p.pixels = rgba.get();
     p.rows = rows.get();
-    b->operation({"png_rows 4K", pixels, KILN_OP_png_rows, &p, bytes_only(19.0 * static_cast<double>(pixels))});
+    b->operation({"png_rows 4K", pixels, KILN_OP_png_rows, &p,
+                  bytes_only(19.0 * static_cast<double>(pixels))});
     bench_pixel_bytes(b, "pixel_bytes 4K RGBA", KILN_PIXELS_RGBA, rgba, rows);
     bench_pixel_bytes(b, "pixel_bytes 4K RGB", KILN_PIXELS_RGB, rgba, rows);
     bench_pixel_bytes(b, "pixel_bytes 4K YUV420", KILN_PIXELS_YUV420, rgba, rows);
@@ -95,7 +101,8 @@ void bench_prune(runner *b, const scene &s)
     kiln_prune_rules rules = {};
     kiln_prune_args a = {};
     counts.fill(0);
-    for (float *off : {&rules.crop_box[0], &rules.crop_box[3], &rules.crop_sphere[3], &rules.outlier, &rules.max_spacing[0]})
+    for (float *off : {&rules.crop_box[0], &rules.crop_box[3], &rules.crop_sphere[3],
+                       &rules.outlier, &rules.max_spacing[0]})
         *off = nanf("");
     rules.min_opacity = -4.0f;
     rules.min_scale = -20.0f;
@@ -109,7 +116,8 @@ void bench_prune(runner *b, const scene &s)
     a.keep = keep.get();
     a.log_scales_out = log_scales.get();
     a.counts = reinterpret_cast<uint64_t(*)[2]>(counts.get());
-    b->operation({"prune 1M", s.n, KILN_OP_prune, &a, bytes_only((28.0 + 13.0) * static_cast<double>(s.n))});
+    b->operation(
+        {"prune 1M", s.n, KILN_OP_prune, &a, bytes_only((28.0 + 13.0) * static_cast<double>(s.n))});
 }
 
 void bench_initial(runner *b, const scene &s)
@@ -127,7 +135,8 @@ void bench_initial(runner *b, const scene &s)
     a.opacity_logits = opacity_logits.get();
     a.sh0 = sh0.get();
     a.n_fallback = n_fallback.get();
-    b->operation({"initial 1M", s.n, KILN_OP_initial, &a, bytes_only((16.0 + 44.0) * static_cast<double>(s.n))});
+    b->operation({"initial 1M", s.n, KILN_OP_initial, &a,
+                  bytes_only((16.0 + 44.0) * static_cast<double>(s.n))});
 }
 
 } // namespace

@@ -1,9 +1,10 @@
-/* png_level6 -- how large PNG files are beside what libpng makes of the same pixels as most programs call it: zlib's level 6,
- * filters chosen line by line.
+/* png_level6 -- how large PNG files are beside what libpng makes of the same pixels as most
+ * programs call it: zlib's level 6, filters chosen line by line.
  *
  *   png_level6 FILE...     prints "BYTES BYTES_AT_LEVEL_6" for all of them together
  *
- * 8-bit pictures: libpng's simplified interface reads and writes them, and its defaults are what is compared with. */
+ * 8-bit pictures: libpng's simplified interface reads and writes them, and its defaults are what is
+ * compared with. */
 #include <png.h>
 #include <stdio.h>
 #include <stdlib.h>

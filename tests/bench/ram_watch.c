@@ -1,13 +1,17 @@
-/* ram_watch -- runs a command and says, from outside, how much host memory it and its children took together at most.
+/* ram_watch -- runs a command and says, from outside, how much host memory it and its children took
+ * together at most.
  *
- *   ram_watch FILE COMMAND ...   writes one line to FILE: peak in bytes, of which anonymous, of which shared, number of looks,
- *                                milliseconds of the processor that the command took
+ *   ram_watch FILE COMMAND ...   writes one line to FILE: peak in bytes, of which anonymous, of
+ *                                which shared, number of looks, milliseconds of the processor that
+ *                                the command took
  *
- * The exit code is the command's. What counts is what --ram counts (stages/engine/memory/ram_use.c): anonymous memory of all
- * processes, and shared memory once. The programs measure themselves too, every 50 ms and from RssAnon; this looks about every
- * millisecond, at smaps_rollup, whose numbers are exact: Pss_Anon, and Pss_Shmem, which shares each page among those that map it. A
- * memfd that is written through its descriptor and mapped by nobody shows in no map: its blocks are added. One that is on its way
- * through a socket shows nowhere; that lasts microseconds. */
+ * The exit code is the command's. What counts is what --ram counts
+ * (stages/engine/memory/ram_use.c): anonymous memory of all processes, and shared memory once. The
+ * programs measure themselves too, every 50 ms and from RssAnon; this looks about every
+ * millisecond, at smaps_rollup, whose numbers are exact: Pss_Anon, and Pss_Shmem, which shares each
+ * page among those that map it. A memfd that is written through its descriptor and mapped by nobody
+ * shows in no map: its blocks are added. One that is on its way through a socket shows nowhere;
+ * that lasts microseconds. */
 #include <dirent.h>
 #include <errno.h>
 #include <fcntl.h>
@@ -49,7 +53,8 @@ static bool read_text(int pid, const char *name, char *text, size_t capacity)
     const int fd = open(path, O_RDONLY | O_CLOEXEC);
     if (fd < 0) return false;
     size_t n = 0;
-    for (ssize_t got; n + 1 < capacity && (got = read(fd, text + n, capacity - 1 - n)) > 0;) n += (size_t)got;
+    for (ssize_t got; n + 1 < capacity && (got = read(fd, text + n, capacity - 1 - n)) > 0;)
+        n += (size_t)got;
     text[n] = '\0';
     (void)close(fd);
     return n > 0;
@@ -60,9 +65,11 @@ static void add_process(look *l, int pid)
     char name[64], text[4096];
     if (l->n_pids == PROCESSES_MAX) return;
     l->pids[l->n_pids++] = pid;
-    (void)snprintf(name, sizeof name, "task/%d/children", pid); /* workers are forked by the main thread */
+    /* workers are forked by the main thread */
+    (void)snprintf(name, sizeof name, "task/%d/children", pid);
     if (!read_text(pid, name, text, sizeof text)) return;
-    for (char *at = text, *end; (pid = (int)strtol(at, &end, 10)) > 0; at = end) add_process(l, pid);
+    for (char *at = text, *end; (pid = (int)strtol(at, &end, 10)) > 0; at = end)
+        add_process(l, pid);
 }
 
 static uint64_t field_of(const char *text, const char *name)
@@ -80,15 +87,18 @@ static void add_memfds(look *l, int pid)
     if (!d) return;
     for (const struct dirent *e; (e = readdir(d));) {
         const ssize_t n = readlinkat(dirfd(d), e->d_name, target, sizeof target);
-        if (n < 7 || memcmp(target, "/memfd:", 7) != 0 || fstatat(dirfd(d), e->d_name, &s, 0) != 0) continue;
+        if (n < 7 || memcmp(target, "/memfd:", 7) != 0 || fstatat(dirfd(d), e->d_name, &s, 0) != 0)
+            continue;
         bool known = false;
         for (unsigned i = 0; i < l->n_memfds; i++) known = known || l->memfds[i].number == s.st_ino;
-        if (!known && l->n_memfds < MEMFDS_MAX) l->memfds[l->n_memfds++] = (memfd){s.st_ino, 512 * (uint64_t)s.st_blocks, false};
+        if (!known && l->n_memfds < MEMFDS_MAX)
+            l->memfds[l->n_memfds++] = (memfd){s.st_ino, 512 * (uint64_t)s.st_blocks, false};
     }
     (void)closedir(d);
 }
 
-/* Those that are mapped count in Pss_Shmem already. A line of maps: "from-to rwxp offset device inode /memfd:name". */
+/* Those that are mapped count in Pss_Shmem already. A line of maps: "from-to rwxp offset device
+ * inode /memfd:name". */
 static void mark_mapped(look *l, int pid)
 {
     char path[64], line[512];
@@ -98,7 +108,8 @@ static void mark_mapped(look *l, int pid)
     while (fgets(line, sizeof line, f)) {
         unsigned long number;
         if (!strstr(line, "/memfd:") || sscanf(line, "%*s %*s %*s %*s %lu", &number) != 1) continue;
-        for (unsigned i = 0; i < l->n_memfds; i++) l->memfds[i].mapped = l->memfds[i].mapped || l->memfds[i].number == number;
+        for (unsigned i = 0; i < l->n_memfds; i++)
+            l->memfds[i].mapped = l->memfds[i].mapped || l->memfds[i].number == number;
     }
     (void)fclose(f);
 }
@@ -158,8 +169,10 @@ int main(int argc, char **argv)
         (void)nanosleep(&pause, NULL);
     }
     FILE *f = fopen(argv[1], "w");
-    const bool written = f && fprintf(f, "%llu %llu %llu %lu %lu\n", (unsigned long long)(most.anon + most.shared),
-                                      (unsigned long long)most.anon, (unsigned long long)most.shared, looks, processor_ms()) > 0;
+    const bool written =
+        f && fprintf(f, "%llu %llu %llu %lu %lu\n", (unsigned long long)(most.anon + most.shared),
+                     (unsigned long long)most.anon, (unsigned long long)most.shared, looks,
+                     processor_ms()) > 0;
     if (!f || fclose(f) != 0 || !written) return 1;
     return WIFEXITED(status) ? WEXITSTATUS(status) : 128 + WTERMSIG(status);
 }

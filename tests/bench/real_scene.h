@@ -1,5 +1,5 @@
-/* real_scene -- trained scenes of the reference data, each with one camera of truth.json: read by tests/unit/truth_scene.h, which
- * is C and not for CUDA files. */
+/* real_scene -- trained scenes of the reference data, each with one camera of truth.json: read by
+ * tests/unit/truth_scene.h, which is C and not for CUDA files. */
 #ifndef KILN_TESTS_BENCH_REAL_SCENE_H
 #define KILN_TESTS_BENCH_REAL_SCENE_H
 
@@ -20,7 +20,8 @@ typedef struct {
 
 unsigned bench_real_scenes(void);
 /* shared: the folder of reference data. */
-kiln_status bench_real_scene_read(const char *shared, unsigned which, bench_real_scene *out, kiln_error *err) KILN_MUST_CHECK;
+kiln_status bench_real_scene_read(const char *shared, unsigned which, bench_real_scene *out,
+                                  kiln_error *err) KILN_MUST_CHECK;
 
 KILN_C_END
 

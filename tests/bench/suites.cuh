@@ -1,4 +1,5 @@
-/* suites -- the parts of the kernel bench; each asks the runner which operations and scenes are wanted. */
+/* suites -- the parts of the kernel bench; each asks the runner which operations and scenes are
+ * wanted. */
 #ifndef KILN_TESTS_BENCH_SUITES_CUH
 #define KILN_TESTS_BENCH_SUITES_CUH
 
@@ -7,8 +8,9 @@
 namespace bench
 {
 
-void knn_suite(runner *b);                       /* knn, knn_join, spatial_order */
-void frame_suite(runner *b, const char *shared); /* frame, project, visible, lists, raster; shared: NULL, or reference data */
+void knn_suite(runner *b); /* knn, knn_join, spatial_order */
+/* frame, project, visible, lists, raster; shared: NULL, or reference data */
+void frame_suite(runner *b, const char *shared);
 void palette_suite(runner *b, const char *shared);
 void pass_suite(runner *b); /* metrics, and ranks, prune and initial under the name rows */
 

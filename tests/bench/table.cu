@@ -28,7 +28,9 @@ const bench_figure *fastest(const std::string &what, bool lossy)
 {
     const bench_figure *best = nullptr;
     for (const bench_figure &f : bench_figures)
-        if (what == f.what && lossy == (bench_lossy == std::string(f.program)) && (!best || f.ms < best->ms)) best = &f;
+        if (what == f.what && lossy == (bench_lossy == std::string(f.program)) &&
+            (!best || f.ms < best->ms))
+            best = &f;
     return best;
 }
 
@@ -47,15 +49,21 @@ const bench_figure *figure_of(const std::string &what, const std::string &progra
     return nullptr;
 }
 
-double bytes_each(const row &r) { return r.items > 0 ? static_cast<double>(r.memory) / static_cast<double>(r.items) : 0; }
+double bytes_each(const row &r)
+{
+    return r.items > 0 ? static_cast<double>(r.memory) / static_cast<double>(r.items) : 0;
+}
 
-/* "23 MiB, 24.2 B each (28)", and of others what they take beside their input, with the time that goes with it. */
+/* "23 MiB, 24.2 B each (28)", and of others what they take beside their input, with the time that
+ * goes with it. */
 void print_memory(const row &r, const goal &g)
 {
     if (r.memory == 0) return;
     const double mib = static_cast<double>(r.memory) / (1 << 20);
     printf("  %.*f MiB", mib < 10 ? 1 : 0, mib);
-    if (g.bytes_each > 0) printf(", %.1f B each (%.0f%s)", bytes_each(r), g.bytes_each, bytes_each(r) > g.bytes_each ? ": no" : "");
+    if (g.bytes_each > 0)
+        printf(", %.1f B each (%.0f%s)", bytes_each(r), g.bytes_each,
+               bytes_each(r) > g.bytes_each ? ": no" : "");
     for (const bench_memory &m : bench_memories) {
         const bench_figure *f = r.what == m.what ? figure_of(r.what, m.program) : nullptr;
         if (f) printf("; %s %.2f ms, %.0f MiB", m.program, f->ms, m.mib);
@@ -65,7 +73,10 @@ void print_memory(const row &r, const goal &g)
 /* Which of its goals a time reaches. */
 const char *reached(const row &r, const goal &g)
 {
-    return g.aim > 0 && r.gpu <= g.aim ? "aim" : g.bar > 0 && r.gpu <= g.bar ? "bar" : g.bar > 0 ? "no" : "";
+    return g.aim > 0 && r.gpu <= g.aim   ? "aim"
+           : g.bar > 0 && r.gpu <= g.bar ? "bar"
+           : g.bar > 0                   ? "no"
+                                         : "";
 }
 
 void print_number(int width, double v)
@@ -101,7 +112,8 @@ goal table::goal_of(const row &r) const
 void table::json_row(FILE *f, const row &r) const
 {
     const goal g = goal_of(r);
-    fprintf(f, "  {\"what\": \"%s\", \"items\": %llu", r.what.c_str(), static_cast<unsigned long long>(r.items));
+    fprintf(f, "  {\"what\": \"%s\", \"items\": %llu", r.what.c_str(),
+            static_cast<unsigned long long>(r.items));
     json_number(f, "gpu", r.gpu);
     json_number(f, "gpu_least", r.gpu_least);
     json_number(f, "bytes", r.least_work.bytes);
@@ -124,18 +136,26 @@ void table::json_row(FILE *f, const row &r) const
     fprintf(f, "}}");
 }
 
-std::string size_name(uint64_t n) { return n % 1000000 == 0 ? std::to_string(n / 1000000) + "M" : std::to_string(n / 1000) + "k"; }
+std::string size_name(uint64_t n)
+{
+    return n % 1000000 == 0 ? std::to_string(n / 1000000) + "M" : std::to_string(n / 1000) + "k";
+}
 
 void table::head(const run_facts &f)
 {
     facts_ = f;
-    printf("%s, CUDA %u.%u, driver CUDA %u.%u; %s, commit %s\n", f.device.name, f.device.built_version / 1000,
-           f.device.built_version % 1000 / 10, f.device.driver_version / 1000, f.device.driver_version % 1000 / 10, today().c_str(),
+    printf("%s, CUDA %u.%u, driver CUDA %u.%u; %s, commit %s\n", f.device.name,
+           f.device.built_version / 1000, f.device.built_version % 1000 / 10,
+           f.device.driver_version / 1000, f.device.driver_version % 1000 / 10, today().c_str(),
            f.commit);
-    printf("Medians of %d after %d, ms. MB, M32: the least that must be moved and computed (millions of float32 instructions);\n"
-           "limit: the time that takes at the ceilings below, sort included; x: our time over it. bar, aim: what is asked, and\n"
-           "whether it is reached. Others: one NVIDIA H200, driver 580.159.04, CUDA 13.0 (tests/bench/figures.h), the fastest\n"
-           "and the fastest lossy one, (x) how many times ours they take. MiB: device memory beside the input.\n",
+    printf("Medians of %d after %d, ms. MB, M32: the least that must be moved and computed "
+           "(millions of float32 instructions);\n"
+           "limit: the time that takes at the ceilings below, sort included; x: our time over it. "
+           "bar, aim: what is asked, and\n"
+           "whether it is reached. Others: one NVIDIA H200, driver 580.159.04, CUDA 13.0 "
+           "(tests/bench/figures.h), the fastest\n"
+           "and the fastest lossy one, (x) how many times ours they take. MiB: device memory "
+           "beside the input.\n",
            f.runs, f.warm_up);
 }
 
@@ -148,13 +168,15 @@ void table::add(const ceiling &c)
     ceilings_.push_back(c);
 }
 
-void table::ceilings_of(class ceilings *c, const std::vector<std::pair<uint64_t, int>> &sorts, const std::vector<uint64_t> &scans)
+void table::ceilings_of(class ceilings *c, const std::vector<std::pair<uint64_t, int>> &sorts,
+                        const std::vector<uint64_t> &scans)
 {
     printf("\nceilings, and what the machine of the others reached\n");
     add({"copy, read and written", c->copy_bytes() * 1e-12, "TB/s"});
     add({"fma, float32", c->fp32() * 1e-12, "T/s"});
     for (const auto &s : sorts)
-        add({"sort " + std::to_string(s.second) + " bits " + size_name(s.first), c->sort_ms(s.first, s.second), "ms"});
+        add({"sort " + std::to_string(s.second) + " bits " + size_name(s.first),
+             c->sort_ms(s.first, s.second), "ms"});
     for (const uint64_t n : scans) add({"scan " + size_name(n), c->scan_ms(n), "ms"});
     const double one = c->launches_ms(1), many = c->launches_ms(1 + MORE_LAUNCHES);
     add({"a launch alone", one, "ms"});
@@ -164,8 +186,8 @@ void table::ceilings_of(class ceilings *c, const std::vector<std::pair<uint64_t,
 
 void table::section(const char *title) const
 {
-    printf("\n%-28s %10s %9s %8s %8s %8s %6s %6s %6s %-3s  %s\n", title, "items", "ms", "MB", "M32", "limit", "x", "bar", "aim", "",
-           "others");
+    printf("\n%-28s %10s %9s %8s %8s %8s %6s %6s %6s %-3s  %s\n", title, "items", "ms", "MB", "M32",
+           "limit", "x", "bar", "aim", "", "others");
 }
 
 void table::add(const row &r)
@@ -195,8 +217,9 @@ void table::add(const row &r)
 
 void table::add(const finding &f)
 {
-    printf("%s %s: %llu of %llu %s\n", f.wrong > 0 ? "!!" : "  ", f.what.c_str(), static_cast<unsigned long long>(f.wrong),
-           static_cast<unsigned long long>(f.checked), f.complaint.c_str());
+    printf("%s %s: %llu of %llu %s\n", f.wrong > 0 ? "!!" : "  ", f.what.c_str(),
+           static_cast<unsigned long long>(f.wrong), static_cast<unsigned long long>(f.checked),
+           f.complaint.c_str());
     fflush(stdout);
     findings_.push_back(f);
 }
@@ -233,13 +256,19 @@ void table::write_json(const char *path) const
 {
     FILE *f = fopen(path, "w");
     if (!f) die(74, "cannot write the JSON file");
-    fprintf(f, "{\"version\": 2, \"device\": \"%s\", \"uuid\": \"%s\", \"built_cuda\": %u, \"driver_cuda\": %u, ",
-            facts_.device.name, facts_.device.uuid, facts_.device.built_version, facts_.device.driver_version);
-    fprintf(f, "\"date\": \"%s\", \"commit\": \"%s\", \"runs\": %d, \"unit\": \"ms\",\n \"ceilings\": [", today().c_str(),
-            facts_.commit, facts_.runs);
+    fprintf(f,
+            "{\"version\": 2, \"device\": \"%s\", \"uuid\": \"%s\", \"built_cuda\": %u, "
+            "\"driver_cuda\": %u, ",
+            facts_.device.name, facts_.device.uuid, facts_.device.built_version,
+            facts_.device.driver_version);
+    fprintf(
+        f,
+        "\"date\": \"%s\", \"commit\": \"%s\", \"runs\": %d, \"unit\": \"ms\",\n \"ceilings\": [",
+        today().c_str(), facts_.commit, facts_.runs);
     const char *gap = "\n";
     for (const ceiling &c : ceilings_) {
-        fprintf(f, "%s  {\"what\": \"%s\", \"value\": %.6g, \"unit\": \"%s\"}", gap, c.what.c_str(), c.value, c.unit);
+        fprintf(f, "%s  {\"what\": \"%s\", \"value\": %.6g, \"unit\": \"%s\"}", gap, c.what.c_str(),
+                c.value, c.unit);
         gap = ",\n";
     }
     fprintf(f, "\n ],\n \"rows\": [");
@@ -252,8 +281,10 @@ void table::write_json(const char *path) const
     fprintf(f, "\n ],\n \"exact\": [");
     gap = "\n";
     for (const finding &x : findings_) {
-        fprintf(f, "%s  {\"what\": \"%s\", \"complaint\": \"%s\", \"checked\": %llu, \"wrong\": %llu}", gap, x.what.c_str(),
-                x.complaint.c_str(), static_cast<unsigned long long>(x.checked), static_cast<unsigned long long>(x.wrong));
+        fprintf(
+            f, "%s  {\"what\": \"%s\", \"complaint\": \"%s\", \"checked\": %llu, \"wrong\": %llu}",
+            gap, x.what.c_str(), x.complaint.c_str(), static_cast<unsigned long long>(x.checked),
+            static_cast<unsigned long long>(x.wrong));
         gap = ",\n";
     }
     fprintf(f, "\n ]}\n");

@@ -1,4 +1,5 @@
-/* table -- what was measured: printed as it comes, kept for the JSON file. Times in ms; below 0 where there is none. */
+/* table -- what was measured: printed as it comes, kept for the JSON file. Times in ms; below 0
+ * where there is none. */
 #ifndef KILN_TESTS_BENCH_TABLE_CUH
 #define KILN_TESTS_BENCH_TABLE_CUH
 
@@ -42,7 +43,8 @@ class table
   public:
     void head(const run_facts &f);
     /* sorts: items and bits of their keys; scans: items. */
-    void ceilings_of(class ceilings *c, const std::vector<std::pair<uint64_t, int>> &sorts, const std::vector<uint64_t> &scans);
+    void ceilings_of(class ceilings *c, const std::vector<std::pair<uint64_t, int>> &sorts,
+                     const std::vector<uint64_t> &scans);
     void section(const char *title) const;
     void add(const row &r);
     void add(const finding &f);

@@ -1,5 +1,5 @@
-/* timer -- device memory, checked calls and CUDA events for the kernel bench. A program of its own: what fails here ends it with
- * the sentence. */
+/* timer -- device memory, checked calls and CUDA events for the kernel bench. A program of its own:
+ * what fails here ends it with the sentence. */
 #ifndef KILN_TESTS_BENCH_TIMER_CUH
 #define KILN_TESTS_BENCH_TIMER_CUH
 
@@ -34,7 +34,8 @@ template <typename T> class array
     void from_host(const T *h) const
     {
         BENCH_CUDA(cudaMemcpy(p_, h, bytes(), cudaMemcpyHostToDevice));
-        BENCH_CUDA(cudaDeviceSynchronize()); /* of pageable memory the last part may still be on its way */
+        /* of pageable memory the last part may still be on its way */
+        BENCH_CUDA(cudaDeviceSynchronize());
     }
     std::vector<T> to_host() const
     {
@@ -63,7 +64,8 @@ inline times times_of(std::vector<double> ms)
 class timer
 {
   public:
-    timer(cudaStream_t stream, int warm_up, int runs) : stream_(stream), warm_up_(warm_up), runs_(runs)
+    timer(cudaStream_t stream, int warm_up, int runs)
+        : stream_(stream), warm_up_(warm_up), runs_(runs)
     {
         BENCH_CUDA(cudaEventCreate(&from_));
         BENCH_CUDA(cudaEventCreate(&to_));

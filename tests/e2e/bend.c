@@ -1,8 +1,10 @@
-/* bend -- a photo of a lens, made from a drawing of a pinhole: bend DRAWING.npy F MODEL WIDTH HEIGHT OUT.npy PARAMETER...
+/* bend -- a photo of a lens, made from a drawing of a pinhole: bend DRAWING.npy F MODEL WIDTH
+ * HEIGHT OUT.npy PARAMETER...
  *
- * DRAWING is [h][w][4] float32 with focal length F and its centre in the middle; OUT is [HEIGHT][WIDTH][3]. Written for itself,
- * from the formulas of COLMAP's models with libm, so that it can judge kernels/lens: a pixel's ray is sought with differences
- * instead of derivatives, and the drawing is sampled by Catmull-Rom. */
+ * DRAWING is [h][w][4] float32 with focal length F and its centre in the middle; OUT is
+ * [HEIGHT][WIDTH][3]. Written for itself, from the formulas of COLMAP's models with libm, so that
+ * it can judge kernels/lens: a pixel's ray is sought with differences instead of derivatives, and
+ * the drawing is sampled by Catmull-Rom. */
 #include <math.h>
 #include <stdint.h>
 #include <stdio.h>
@@ -29,8 +31,10 @@ static void opencv(const double k[4], double u, double v, double factor, double 
 /* The pixel of the ray (x, y, 1). */
 static void project(double x, double y, double out[2])
 {
-    const int one = model == 0 || model == 2 || model == 3 || model == 8 || model == 9 || model == 12 || model == 14;
-    const double *c = p + (one ? 1 : 2), *k = c + 2, fx = p[0], fy = one ? p[0] : p[1], r = hypot(x, y);
+    const int one = model == 0 || model == 2 || model == 3 || model == 8 || model == 9 ||
+                    model == 12 || model == 14;
+    const double *c = p + (one ? 1 : 2), *k = c + 2, fx = p[0], fy = one ? p[0] : p[1],
+                 r = hypot(x, y);
     double u = x, v = y, at[2];
     if (model == 17) {
         out[0] = (atan2(x, 1) / (2 * M_PI) + 0.5) * width;
@@ -58,11 +62,15 @@ static void project(double x, double y, double out[2])
         at[0] = u * polynomial(q, k, 4), at[1] = v * polynomial(q, k, 4);
         break;
     case 6:
-        opencv(k, u, v, (1 + k[0] * q + k[1] * q * q + k[4] * q * q * q) / (1 + k[5] * q + k[6] * q * q + k[7] * q * q * q), at);
+        opencv(k, u, v,
+               (1 + k[0] * q + k[1] * q * q + k[4] * q * q * q) /
+                   (1 + k[5] * q + k[6] * q * q + k[7] * q * q * q),
+               at);
         break;
     case 7:
         if (r > 1e-9)
-            at[0] = x * atan(2 * r * tan(k[0] / 2)) / (r * k[0]), at[1] = y * atan(2 * r * tan(k[0] / 2)) / (r * k[0]);
+            at[0] = x * atan(2 * r * tan(k[0] / 2)) / (r * k[0]),
+            at[1] = y * atan(2 * r * tan(k[0] / 2)) / (r * k[0]);
         else
             at[0] = x * 2 * tan(k[0] / 2) / k[0], at[1] = y * 2 * tan(k[0] / 2) / k[0];
         break;
@@ -85,7 +93,8 @@ static void project(double x, double y, double out[2])
     }
     case 12:
     case 13:
-        at[0] = 2 * x / (1 + sqrt(1 - 4 * k[0] * r * r)), at[1] = 2 * y / (1 + sqrt(1 - 4 * k[0] * r * r));
+        at[0] = 2 * x / (1 + sqrt(1 - 4 * k[0] * r * r)),
+        at[1] = 2 * y / (1 + sqrt(1 - 4 * k[0] * r * r));
         break;
     case 16: {
         const double d = k[0] * sqrt(k[1] * r * r + 1) + 1 - k[0];
@@ -103,7 +112,8 @@ static void project(double x, double y, double out[2])
 /* From ray on; 0: there is none. A panorama's is known. */
 static int seek(double px, double py, double ray[2])
 {
-    const double widest = 0.9, longitude = (px / width - 0.5) * 2 * M_PI, latitude = (py / height - 0.5) * M_PI;
+    const double widest = 0.9, longitude = (px / width - 0.5) * 2 * M_PI,
+                 latitude = (py / height - 0.5) * M_PI;
     if (model == 17) {
         ray[0] = tan(longitude);
         ray[1] = tan(latitude) / cos(longitude);
@@ -117,7 +127,8 @@ static int seek(double px, double py, double ray[2])
         project(ray[0], ray[1] + h, c);
         const double rx = px - a[0], ry = py - a[1];
         if (hypot(rx, ry) < 1e-8) return 1;
-        const double j0 = (b[0] - a[0]) / h, j1 = (c[0] - a[0]) / h, j2 = (b[1] - a[1]) / h, j3 = (c[1] - a[1]) / h;
+        const double j0 = (b[0] - a[0]) / h, j1 = (c[0] - a[0]) / h, j2 = (b[1] - a[1]) / h,
+                     j3 = (c[1] - a[1]) / h;
         const double det = j0 * j3 - j1 * j2;
         double dx = (j3 * rx - j1 * ry) / det, dy = (j0 * ry - j2 * rx) / det;
         const double most = 0.1 * (1 + hypot(ray[0], ray[1])), size = hypot(dx, dy);
@@ -184,7 +195,8 @@ int main(int argc, char **argv)
     if (!f) return 1;
     memset(text, ' ', sizeof text);
     const int n =
-        snprintf(text, sizeof text - 1, "{'descr': '<f4', 'fortran_order': False, 'shape': (%d, %d, 3), }", height, width);
+        snprintf(text, sizeof text - 1,
+                 "{'descr': '<f4', 'fortran_order': False, 'shape': (%d, %d, 3), }", height, width);
     text[n] = ' ';
     text[117] = '\n';
     fwrite("\x93NUMPY\x01\x00\x76\x00", 1, 10, f);
@@ -194,7 +206,8 @@ int main(int argc, char **argv)
         for (int x = 0; x < width; x++) {
             float rgb[3] = {0, 0, 0};
             if (seek(x + 0.5, y + 0.5, ray) || (ray[0] = ray[1] = 0, seek(x + 0.5, y + 0.5, ray)))
-                sample(drawing, w, h, focal * ray[0] + 0.5 * (double)w - 0.5, focal * ray[1] + 0.5 * (double)h - 0.5, rgb);
+                sample(drawing, w, h, focal * ray[0] + 0.5 * (double)w - 0.5,
+                       focal * ray[1] + 0.5 * (double)h - 0.5, rgb);
             else
                 ray[0] = ray[1] = 0;
             fwrite(rgb, 4, 3, f);

@@ -1,16 +1,20 @@
-/* fail_nth -- a preloaded library (LD_PRELOAD) that makes one call of a program fail, or all calls from one on. Not part of the
- * product; tests/fault/lib.sh builds and loads it.
+/* fail_nth -- a preloaded library (LD_PRELOAD) that makes one call of a program fail, or all calls
+ * from one on. Not part of the product; tests/fault/lib.sh builds and loads it.
  *
  *   KILN_TEST_FAIL=KIND:N:WHO:FILE
  *
- *   KIND  a row of kinds[], or "space": the disk is full once the files written have grown by N bytes in all
- *   N     the N-th call of that kind fails, all processes together; N+: that one and every later one; 0: calls are only counted
+ *   KIND  a row of kinds[], or "space": the disk is full once the files written have grown by N
+ *         bytes in all
+ *   N     the N-th call of that kind fails, all processes together; N+: that one and every later
+ *         one; 0: calls are only counted
  *   WHO   parent, worker (its argv[1] begins with --worker=), any
- *   FILE  two 64-bit numbers shared by all processes: calls (for space: bytes) so far, failures so far
+ *   FILE  two 64-bit numbers shared by all processes: calls (for space: bytes) so far, failures so
+ *         far
  *
- * Calls that a library makes inside itself without its symbol table are not seen: stdio's own write(2), so fwrite, fflush and
- * fclose stand for it. Allocations of libgomp are left alone, because it ends the process when it has no memory for a thread;
- * that is a worker's death, and kills are tested elsewhere. */
+ * Calls that a library makes inside itself without its symbol table are not seen: stdio's own
+ * write(2), so fwrite, fflush and fclose stand for it. Allocations of libgomp are left alone,
+ * because it ends the process when it has no memory for a thread; that is a worker's death, and
+ * kills are tested elsewhere. */
 #define _GNU_SOURCE
 #include <dlfcn.h>
 #include <errno.h>
@@ -29,16 +33,33 @@
 #include <sys/syscall.h>
 #include <unistd.h>
 
-typedef enum { MALLOC, MAP, SHARED, WRITE, SHORT, SYNC, READ, OPEN, RENAME, SWAP, CLOSE, PROCESS, STEP, HANG, SPACE } kind;
+typedef enum {
+    MALLOC,
+    MAP,
+    SHARED,
+    WRITE,
+    SHORT,
+    SYNC,
+    READ,
+    OPEN,
+    RENAME,
+    SWAP,
+    CLOSE,
+    PROCESS,
+    STEP,
+    HANG,
+    SPACE
+} kind;
 static const struct {
     const char *name;
     int error;
 } kinds[] = {
-    [MALLOC] = {"malloc", ENOMEM},   /* malloc, calloc, realloc, aligned_alloc, posix_memalign */
-    [MAP] = {"mmap", ENOMEM},        /* of a file */
-    [SHARED] = {"memfd", ENOSPC},    /* memfd_create, and write to one */
-    [WRITE] = {"write", ENOSPC},     /* write, pwrite, fwrite, ftruncate, fallocate of files */
-    [SHORT] = {"short", 0},          /* write and pwrite of files and memfds take half: no failure at all */
+    [MALLOC] = {"malloc", ENOMEM}, /* malloc, calloc, realloc, aligned_alloc, posix_memalign */
+    [MAP] = {"mmap", ENOMEM},      /* of a file */
+    [SHARED] = {"memfd", ENOSPC},  /* memfd_create, and write to one */
+    [WRITE] = {"write", ENOSPC},   /* write, pwrite, fwrite, ftruncate, fallocate of files */
+    /* write and pwrite of files and memfds take half: no failure at all */
+    [SHORT] = {"short", 0},
     [SYNC] = {"fsync", EIO},         /* fsync, fdatasync */
     [READ] = {"read", EIO},          /* read, pread, fread of files */
     [OPEN] = {"open", EMFILE},       /* open, fopen, opendir */
@@ -46,12 +67,13 @@ static const struct {
     [SWAP] = {"swap", EINVAL},       /* renameat2, as on a file system that cannot exchange names */
     [CLOSE] = {"close", EIO},        /* close and fclose of files; they are closed all the same */
     [PROCESS] = {"process", EAGAIN}, /* fork, socketpair, sendmsg, recvmsg */
-    [STEP] = {"step", 0},            /* sqlite3_step, sqlite3_exec: SQLITE_FULL, SQLITE_IOERR_READ, SQLITE_NOMEM by turns */
-    [HANG] = {"hang", 0},            /* fsync never returns */
+    /* sqlite3_step, sqlite3_exec: SQLITE_FULL, SQLITE_IOERR_READ, SQLITE_NOMEM by turns */
+    [STEP] = {"step", 0},
+    [HANG] = {"hang", 0}, /* fsync never returns */
     [SPACE] = {"space", ENOSPC},
 };
 
-/* ---- what was asked for, and how far it has come -------------------------------------------------------------------------- */
+/* ---- what was asked for, and how far it has come --------------------------------------------- */
 static bool active, for_ever;
 static kind wanted;
 static uint64_t nth;
@@ -75,7 +97,8 @@ static int find_gomp(struct dl_phdr_info *info, size_t size, void *context)
     if (!strstr(info->dlpi_name, "/libgomp")) return 0;
     gomp_begin = info->dlpi_addr;
     for (int i = 0; i < info->dlpi_phnum; i++) {
-        const uintptr_t end = info->dlpi_addr + info->dlpi_phdr[i].p_vaddr + info->dlpi_phdr[i].p_memsz;
+        const uintptr_t end =
+            info->dlpi_addr + info->dlpi_phdr[i].p_vaddr + info->dlpi_phdr[i].p_memsz;
         if (info->dlpi_phdr[i].p_type == PT_LOAD && end > gomp_end) gomp_end = end;
     }
     return 1;
@@ -92,7 +115,8 @@ __attribute__((constructor)) static void begin(void)
     const char *text = getenv("KILN_TEST_FAIL");
     char name[32] = "", number[32] = "", who[32] = "", file[4096] = "";
     if (!text) return;
-    if (sscanf(text, "%31[^:]:%31[^:]:%31[^:]:%4095s", name, number, who, file) != 4) stop("KILN_TEST_FAIL is no KIND:N:WHO:FILE");
+    if (sscanf(text, "%31[^:]:%31[^:]:%31[^:]:%4095s", name, number, who, file) != 4)
+        stop("KILN_TEST_FAIL is no KIND:N:WHO:FILE");
     if (!is_role(who)) return;
     char *end;
     nth = strtoull(number, &end, 10);
@@ -100,9 +124,12 @@ __attribute__((constructor)) static void begin(void)
     while (wanted <= SPACE && strcmp(kinds[wanted].name, name) != 0) wanted++;
     if (wanted > SPACE) stop("no such kind");
     const int fd = (int)syscall(SYS_openat, AT_FDCWD, file, O_RDWR | O_CREAT | O_CLOEXEC, 0666);
-    if (fd < 0 || syscall(SYS_ftruncate, fd, 2 * sizeof *shared_counts) != 0) stop("no file to count in");
-    shared_counts = (void *)syscall(SYS_mmap, NULL, 2 * sizeof *shared_counts, PROT_READ | PROT_WRITE, MAP_SHARED, fd, 0);
-    if ((intptr_t)shared_counts < 0 && (intptr_t)shared_counts > -4096) stop("no memory to count in");
+    if (fd < 0 || syscall(SYS_ftruncate, fd, 2 * sizeof *shared_counts) != 0)
+        stop("no file to count in");
+    shared_counts = (void *)syscall(SYS_mmap, NULL, 2 * sizeof *shared_counts,
+                                    PROT_READ | PROT_WRITE, MAP_SHARED, fd, 0);
+    if ((intptr_t)shared_counts < 0 && (intptr_t)shared_counts > -4096)
+        stop("no memory to count in");
     (void)syscall(SYS_close, fd);
     (void)dl_iterate_phdr(find_gomp, NULL);
     active = true;
@@ -134,7 +161,7 @@ static void *next(void **kept, const char *name)
 #define NEXT(function) ((__typeof__(&function))next(&(static_##function), #function))
 #define DECLARE(function) static void *static_##function
 
-/* ---- memory -------------------------------------------------------------------------------------------------------------- */
+/* ---- memory ---------------------------------------------------------------------------------- */
 /* glibc's own names: dlsym itself allocates. */
 void *__libc_malloc(size_t);
 void *__libc_calloc(size_t, size_t);
@@ -170,7 +197,7 @@ void *mmap64(void *at, size_t n, int protection, int flags, int fd, off_t offset
     return mmap(at, n, protection, flags, fd, offset);
 }
 
-/* ---- writing --------------------------------------------------------------------------------------------------------------- */
+/* ---- writing --------------------------------------------------------------------------------- */
 typedef enum { OTHER, FILE_ON_DISK, MEMFD } what;
 static what what_is(int fd)
 {
@@ -195,7 +222,8 @@ static size_t capacity_for(size_t n)
 /* How many of n bytes may be written to fd; -1: the call fails, errno is set. */
 static ssize_t admit(int fd, size_t n)
 {
-    if (!active || (wanted != WRITE && wanted != SHARED && wanted != SHORT && wanted != SPACE)) return (ssize_t)n;
+    if (!active || (wanted != WRITE && wanted != SHARED && wanted != SHORT && wanted != SPACE))
+        return (ssize_t)n;
     const what w = what_is(fd);
     if (w == FILE_ON_DISK && fails(WRITE)) return -1;
     if (w == MEMFD && fails(SHARED)) return -1;
@@ -230,7 +258,8 @@ size_t fwrite(const void *data, size_t size, size_t n, FILE *f)
     return 0;
 }
 
-/* A sparse file takes no room, but a full disk refuses to make one longer all the same often enough. */
+/* A sparse file takes no room, but a full disk refuses to make one longer all the same often
+ * enough. */
 DECLARE(ftruncate);
 int ftruncate(int fd, off_t size)
 {
@@ -253,7 +282,10 @@ int posix_fallocate(int fd, off_t at, off_t n)
     return NEXT(posix_fallocate)(fd, at, n);
 }
 DECLARE(memfd_create);
-int memfd_create(const char *name, unsigned flags) { return fails(SHARED) ? -1 : NEXT(memfd_create)(name, flags); }
+int memfd_create(const char *name, unsigned flags)
+{
+    return fails(SHARED) ? -1 : NEXT(memfd_create)(name, flags);
+}
 
 DECLARE(fsync);
 int fsync(int fd)
@@ -272,13 +304,19 @@ int renameat2(int from_dir, const char *from, int to_dir, const char *to, unsign
     return fails(RENAME) || fails(SWAP) ? -1 : NEXT(renameat2)(from_dir, from, to_dir, to, flags);
 }
 
-/* ---- reading, opening, closing --------------------------------------------------------------------------------------------- */
-static bool no_read(int fd) { return active && wanted == READ && what_is(fd) == FILE_ON_DISK && fails(READ); }
+/* ---- reading, opening, closing --------------------------------------------------------------- */
+static bool no_read(int fd)
+{
+    return active && wanted == READ && what_is(fd) == FILE_ON_DISK && fails(READ);
+}
 
 DECLARE(read);
 ssize_t read(int fd, void *data, size_t n) { return no_read(fd) ? -1 : NEXT(read)(fd, data, n); }
 DECLARE(pread);
-ssize_t pread(int fd, void *data, size_t n, off_t at) { return no_read(fd) ? -1 : NEXT(pread)(fd, data, n, at); }
+ssize_t pread(int fd, void *data, size_t n, off_t at)
+{
+    return no_read(fd) ? -1 : NEXT(pread)(fd, data, n, at);
+}
 ssize_t pread64(int fd, void *data, size_t n, off_t at) { return pread(fd, data, n, at); }
 DECLARE(fread);
 size_t fread(void *data, size_t size, size_t n, FILE *f)
@@ -306,7 +344,10 @@ int open64(const char *path, int flags, ...)
     return open(path, flags, mode);
 }
 DECLARE(fopen);
-FILE *fopen(const char *path, const char *mode) { return fails(OPEN) ? NULL : NEXT(fopen)(path, mode); }
+FILE *fopen(const char *path, const char *mode)
+{
+    return fails(OPEN) ? NULL : NEXT(fopen)(path, mode);
+}
 FILE *fopen64(const char *path, const char *mode) { return fopen(path, mode); }
 DECLARE(close);
 int close(int fd)
@@ -320,14 +361,15 @@ int close(int fd)
 DECLARE(fclose);
 int fclose(FILE *f)
 {
-    const bool fail = active && wanted == CLOSE && what_is(fileno(f)) == FILE_ON_DISK && fails(CLOSE);
+    const bool fail =
+        active && wanted == CLOSE && what_is(fileno(f)) == FILE_ON_DISK && fails(CLOSE);
     const int rc = NEXT(fclose)(f);
     if (!fail) return rc;
     errno = kinds[CLOSE].error;
     return EOF;
 }
 
-/* ---- processes ------------------------------------------------------------------------------------------------------------- */
+/* ---- processes ------------------------------------------------------------------------------- */
 DECLARE(fork);
 pid_t fork(void) { return fails(PROCESS) ? -1 : NEXT(fork)(); }
 DECLARE(socketpair);
@@ -336,12 +378,19 @@ int socketpair(int domain, int type, int protocol, int pair[2])
     return fails(PROCESS) ? -1 : NEXT(socketpair)(domain, type, protocol, pair);
 }
 DECLARE(sendmsg);
-ssize_t sendmsg(int fd, const struct msghdr *m, int flags) { return fails(PROCESS) ? -1 : NEXT(sendmsg)(fd, m, flags); }
+ssize_t sendmsg(int fd, const struct msghdr *m, int flags)
+{
+    return fails(PROCESS) ? -1 : NEXT(sendmsg)(fd, m, flags);
+}
 DECLARE(recvmsg);
-ssize_t recvmsg(int fd, struct msghdr *m, int flags) { return fails(PROCESS) ? -1 : NEXT(recvmsg)(fd, m, flags); }
+ssize_t recvmsg(int fd, struct msghdr *m, int flags)
+{
+    return fails(PROCESS) ? -1 : NEXT(recvmsg)(fd, m, flags);
+}
 
-/* ---- SQLite ---------------------------------------------------------------------------------------------------------------- */
-/* sqlite3_exec counts as one step: it throws the code of its own steps away and asks the statement instead. */
+/* ---- SQLite ---------------------------------------------------------------------------------- */
+/* sqlite3_exec counts as one step: it throws the code of its own steps away and asks the statement
+ * instead. */
 static _Thread_local bool in_exec;
 
 static int step_failure(void)
@@ -358,7 +407,8 @@ int sqlite3_step(sqlite3_stmt *s)
     return rc != SQLITE_OK ? rc : NEXT(sqlite3_step)(s);
 }
 DECLARE(sqlite3_exec);
-int sqlite3_exec(sqlite3 *db, const char *sql, int (*row)(void *, int, char **, char **), void *context, char **text)
+int sqlite3_exec(sqlite3 *db, const char *sql, int (*row)(void *, int, char **, char **),
+                 void *context, char **text)
 {
     int rc = step_failure();
     if (rc != SQLITE_OK) return rc;

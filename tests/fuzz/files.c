@@ -1,5 +1,6 @@
-/* files -- inputs as files without a disk: one in memory for what reads a file by its path, and a folder for what reads several or
- * asks where it is. Both are kept between inputs, because making them costs more than most harnesses. */
+/* files -- inputs as files without a disk: one in memory for what reads a file by its path, and a
+ * folder for what reads several or asks where it is. Both are kept between inputs, because making
+ * them costs more than most harnesses. */
 #include "tests/fuzz/fuzz.h"
 
 #include "tests/unit/test_folder.h"

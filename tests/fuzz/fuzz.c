@@ -1,5 +1,5 @@
-/* fuzz -- the table of harnesses, and libFuzzer's two entries. KILN_FUZZ names the harness that a process runs; KILN_FUZZ=list
- * prints the table, "NAME LONGEST" a line, and ends. */
+/* fuzz -- the table of harnesses, and libFuzzer's two entries. KILN_FUZZ names the harness that a
+ * process runs; KILN_FUZZ=list prints the table, "NAME LONGEST" a line, and ends. */
 #include "tests/fuzz/fuzz.h"
 
 #include "stages/formats/reader.h"
@@ -24,7 +24,8 @@ void kiln_fuzz_each(bool (*each)(void *context, const kiln_fuzz_row *row), void 
     char name[64];
     for (const kiln_reader *const *r = kiln_readers; *r; r++) {
         snprintf(name, sizeof name, "reader-%s", (*r)->name);
-        const kiln_fuzz_row row = {.name = name, .run = kiln_fuzz_reader, .argument = *r, .max_len = READER_MAX_LEN};
+        const kiln_fuzz_row row = {
+            .name = name, .run = kiln_fuzz_reader, .argument = *r, .max_len = READER_MAX_LEN};
         if (!each(context, &row)) return;
     }
     for (size_t i = 0; i < sizeof rows / sizeof *rows; i++)
@@ -62,13 +63,14 @@ void kiln_fuzz_fail(const char *file, int line, const char *what)
 
 void kiln_fuzz_refusal(kiln_status st, const kiln_error *err)
 {
-    const bool right = st == KILN_E_INPUT || st == KILN_E_IO || st == KILN_E_USAGE || st == KILN_E_STALE;
+    const bool right =
+        st == KILN_E_INPUT || st == KILN_E_IO || st == KILN_E_USAGE || st == KILN_E_STALE;
     if (!right) fprintf(stderr, "status %d: %s\n", (int)st, err->msg);
     HOLDS(right);
     HOLDS(err->msg[0] && strlen(err->msg) < sizeof err->msg);
 }
 
-/* ---- libFuzzer ----------------------------------------------------------------------------------------------------------- */
+/* ---- libFuzzer ------------------------------------------------------------------------------- */
 static kiln_fuzz_row chosen;
 
 static bool print_row(void *context, const kiln_fuzz_row *row)
@@ -87,7 +89,9 @@ int LLVMFuzzerInitialize(int *argc, char ***argv)
         exit(0);
     }
     if (name && kiln_fuzz_find(name, &chosen)) return 0;
-    fprintf(stderr, "fuzz: KILN_FUZZ names the harness, not '%s'; KILN_FUZZ=list prints their names\n", name ? name : "");
+    fprintf(stderr,
+            "fuzz: KILN_FUZZ names the harness, not '%s'; KILN_FUZZ=list prints their names\n",
+            name ? name : "");
     exit(2);
 }
 

@@ -1,6 +1,7 @@
-/* fuzz_blob -- a zstd frame that a stranger put into a manifest. The last byte is the element size, the two or three before it a
- * size; where the frame tells its own, that is taken half of the time, because hardly any guess fits. The first try has a wrong
- * hash: it must be refused, and what it unpacked all the same gives the right one. */
+/* fuzz_blob -- a zstd frame that a stranger put into a manifest. The last byte is the element size,
+ * the two or three before it a size; where the frame tells its own, that is taken half of the time,
+ * because hardly any guess fits. The first try has a wrong hash: it must be refused, and what it
+ * unpacked all the same gives the right one. */
 #include "tests/fuzz/fuzz.h"
 
 #include "schema/codec.h"

@@ -1,6 +1,7 @@
-/* fuzz_cameras -- camera files as kiln-import and kiln-render --cameras read them: one JSON file, a COLMAP model of which one file
- * is the input, INRIA's cfg_args, lists of names, nerfstudio's dataparser_transforms.json. What comes through is sound: names that
- * are safe, finite numbers, rotations; and the same a second time. */
+/* fuzz_cameras -- camera files as kiln-import and kiln-render --cameras read them: one JSON file, a
+ * COLMAP model of which one file is the input, INRIA's cfg_args, lists of names, nerfstudio's
+ * dataparser_transforms.json. What comes through is sound: names that are safe, finite numbers,
+ * rotations; and the same a second time. */
 #include "tests/fuzz/fuzz.h"
 
 #include "base/file.h"
@@ -19,10 +20,11 @@ static const char name_of_photo[] = "images/a.png";
 
 /* A grey PNG of 2 x 1 pixels, so that photos are found, sized, and intrinsics fitted to them. */
 static const unsigned char photo[] = {
-    0x89, 0x50, 0x4e, 0x47, 0x0d, 0x0a, 0x1a, 0x0a, 0x00, 0x00, 0x00, 0x0d, 0x49, 0x48, 0x44, 0x52, 0x00,
-    0x00, 0x00, 0x02, 0x00, 0x00, 0x00, 0x01, 0x08, 0x00, 0x00, 0x00, 0x00, 0xd1, 0x49, 0x20, 0x56, 0x00,
-    0x00, 0x00, 0x0b, 0x49, 0x44, 0x41, 0x54, 0x78, 0x9c, 0x63, 0x70, 0x38, 0x00, 0x00, 0x01, 0x43, 0x01,
-    0x01, 0x05, 0x11, 0x77, 0x7c, 0x00, 0x00, 0x00, 0x00, 0x49, 0x45, 0x4e, 0x44, 0xae, 0x42, 0x60, 0x82,
+    0x89, 0x50, 0x4e, 0x47, 0x0d, 0x0a, 0x1a, 0x0a, 0x00, 0x00, 0x00, 0x0d, 0x49, 0x48,
+    0x44, 0x52, 0x00, 0x00, 0x00, 0x02, 0x00, 0x00, 0x00, 0x01, 0x08, 0x00, 0x00, 0x00,
+    0x00, 0xd1, 0x49, 0x20, 0x56, 0x00, 0x00, 0x00, 0x0b, 0x49, 0x44, 0x41, 0x54, 0x78,
+    0x9c, 0x63, 0x70, 0x38, 0x00, 0x00, 0x01, 0x43, 0x01, 0x01, 0x05, 0x11, 0x77, 0x7c,
+    0x00, 0x00, 0x00, 0x00, 0x49, 0x45, 0x4e, 0x44, 0xae, 0x42, 0x60, 0x82,
 };
 
 static void all_finite(const double *v, size_t n)
@@ -43,7 +45,8 @@ static void check_camera(const kiln_camera *c)
 {
     const char *why;
     HOLDS(kiln_name_is_safe(c->name, &why));
-    HOLDS(c->width > 0 && c->height > 0 && c->fx > 0 && c->fy > 0 && c->n_params <= KILN_CAMERA_PARAMS);
+    HOLDS(c->width > 0 && c->height > 0 && c->fx > 0 && c->fy > 0 &&
+          c->n_params <= KILN_CAMERA_PARAMS);
     HOLDS(strcmp(c->split, "train") == 0 || strcmp(c->split, "test") == 0);
     all_finite(c->r, 9);
     all_finite(c->t, 3);
@@ -64,7 +67,8 @@ static void check_dataset(const kiln_camera_set *d)
 /* Texts by what they say, the rest by its bytes. */
 static void check_same_camera(kiln_camera a, const kiln_camera *b)
 {
-    HOLDS(strcmp(a.name, b->name) == 0 && strcmp(a.photo, b->photo) == 0 && strcmp(a.mask, b->mask) == 0);
+    HOLDS(strcmp(a.name, b->name) == 0 && strcmp(a.photo, b->photo) == 0 &&
+          strcmp(a.mask, b->mask) == 0);
     a.name = b->name;
     a.photo = b->photo;
     a.mask = b->mask;
@@ -73,7 +77,8 @@ static void check_same_camera(kiln_camera a, const kiln_camera *b)
 
 static void check_same(const kiln_camera_set *a, const kiln_camera_set *b)
 {
-    HOLDS(a->n_cameras == b->n_cameras && a->frames_read == b->frames_read && a->frames_dropped == b->frames_dropped);
+    HOLDS(a->n_cameras == b->n_cameras && a->frames_read == b->frames_read &&
+          a->frames_dropped == b->frames_dropped);
     for (uint32_t i = 0; i < a->n_cameras; i++) check_same_camera(a->cameras[i], &b->cameras[i]);
     HOLDS(strcmp(a->notes, b->notes) == 0 && strcmp(a->transforms, b->transforms) == 0);
 }
@@ -85,7 +90,8 @@ static kiln_status read_file(const char *path, kiln_camera_set *d, kiln_error *e
     return kiln_cameras_read(path, NULL, d, err);
 }
 
-/* A COLMAP model in that very folder: looking for one in some 130 others, and for photos, takes ten times as long as reading it. */
+/* A COLMAP model in that very folder: looking for one in some 130 others, and for photos, takes ten
+ * times as long as reading it. */
 static kiln_status read_model(const char *path, kiln_camera_set *d, kiln_error *err)
 {
     kiln_camera_file f = {.set = d, .split = ""};
@@ -150,7 +156,14 @@ static kiln_camera_set *some_cameras(void)
     kiln_camera_set *d = calloc(1, sizeof *d);
     HOLDS(d);
     for (size_t i = 0; i < sizeof names / sizeof *names; i++) {
-        kiln_camera c = {.name = names[i], .width = 4, .height = 3, .fx = 5, .fy = 5, .cx = 2, .cy = 1.5, .t = {(double)i, 1, -2}};
+        kiln_camera c = {.name = names[i],
+                         .width = 4,
+                         .height = 3,
+                         .fx = 5,
+                         .fy = 5,
+                         .cx = 2,
+                         .cy = 1.5,
+                         .t = {(double)i, 1, -2}};
         for (size_t k = 0; k < 3; k++) c.r[3 * k + (k + i) % 3] = 1;
         HOLDS(kiln_camera_set_add(d, &c, &err) == KILN_OK);
     }
@@ -158,7 +171,8 @@ static kiln_camera_set *some_cameras(void)
     return d;
 }
 
-/* The same list as the user's own and as one that lies in the data set: where the first is taken the second is, and they agree. */
+/* The same list as the user's own and as one that lies in the data set: where the first is taken
+ * the second is, and they agree. */
 void kiln_fuzz_split_names(const void *argument, const uint8_t *data, size_t size)
 {
     kiln_error err = {0}, why = {0};
@@ -198,7 +212,8 @@ void kiln_fuzz_dataparser(const void *argument, const uint8_t *data, size_t size
     snprintf(d->rows_path, sizeof d->rows_path, "%.*ssplat.ply", (int)folder, path);
     d->rows_kind = KILN_SCENE_SPLATS;
     d->set.world = size % 2 ? KILN_WORLD_SAVED : KILN_WORLD_ORIGINAL;
-    memcpy(d->set.applied, (const double[12]){1, 0, 0, 0, 0, 0, 1, 0, 0, -1, 0, 0}, sizeof d->set.applied);
+    memcpy(d->set.applied, (const double[12]){1, 0, 0, 0, 0, 0, 1, 0, 0, -1, 0, 0},
+           sizeof d->set.applied);
     d->set.applied_scale = 1;
     const kiln_status st = kiln_dataparser_apply(d, false, &err);
     if (st != KILN_OK) kiln_fuzz_refusal(st, &err);
@@ -206,18 +221,21 @@ void kiln_fuzz_dataparser(const void *argument, const uint8_t *data, size_t size
         all_finite(d->set.cameras[i].t, 3);
         check_rotation(d->set.cameras[i].r);
     }
-    HOLDS(st != KILN_OK || (d->set.n_findings == 1 && d->set.findings[0].used && d->set.n_sources == 1));
+    HOLDS(st != KILN_OK ||
+          (d->set.n_findings == 1 && d->set.findings[0].used && d->set.n_sources == 1));
     kiln_dataset_release(d);
     free(d);
 }
 
-/* ---- COLMAP ---------------------------------------------------------------------------------------------------------------- */
+/* ---- COLMAP ---------------------------------------------------------------------------------- */
 
-static kiln_status see_image(void *context, const char *camera, uint32_t width, uint32_t height, bool *wanted, kiln_error *err)
+static kiln_status see_image(void *context, const char *camera, uint32_t width, uint32_t height,
+                             bool *wanted, kiln_error *err)
 {
     (void)camera, (void)err;
     HOLDS(width > 0 && height > 0);
-    *wanted = ++*(uint64_t *)context % 3 != 0; /* some are passed over, which is another way through the file */
+    /* some are passed over, which is another way through the file */
+    *wanted = ++*(uint64_t *)context % 3 != 0;
     return KILN_OK;
 }
 
@@ -232,7 +250,8 @@ static void visit(const char *folder, const char *suffix)
 {
     uint64_t counted = 0;
     kiln_error err = {0};
-    const kiln_colmap_visitor v = {.context = &counted, .image = see_image, .keypoint = see_keypoint};
+    const kiln_colmap_visitor v = {
+        .context = &counted, .image = see_image, .keypoint = see_keypoint};
     const kiln_status st = kiln_colmap_visit(folder, suffix, &v, &err);
     if (st != KILN_OK) kiln_fuzz_refusal(st, &err);
 }

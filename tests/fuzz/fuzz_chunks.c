@@ -1,6 +1,7 @@
-/* fuzz_chunks -- an index.json that lies in a folder to which kiln-export writes chunks: it names the files that are removed. It
- * is read element by element; what is JSON without repeated members gives the names that the whole tree gives. Lists in the records
- * of runs are read by the same means. */
+/* fuzz_chunks -- an index.json that lies in a folder to which kiln-export writes chunks: it names
+ * the files that are removed. It is read element by element; what is JSON without repeated members
+ * gives the names that the whole tree gives. Lists in the records of runs are read by the same
+ * means. */
 #include "tests/fuzz/fuzz.h"
 
 #include "base/file.h"
@@ -41,7 +42,8 @@ static bool add_lists(const json_t *list, const char *member, kiln_buffer *names
     return true;
 }
 
-static bool add_nested(const json_t *list, const char *outer, const char *member, kiln_buffer *names)
+static bool add_nested(const json_t *list, const char *outer, const char *member,
+                       kiln_buffer *names)
 {
     size_t i;
     json_t *one;
@@ -52,12 +54,15 @@ static bool add_nested(const json_t *list, const char *outer, const char *member
     return true;
 }
 
-/* The lists in the order in which they stand is not known of a tree: of two of them the names are counted. */
+/* The lists in the order in which they stand is not known of a tree: of two of them the names are
+ * counted. */
 static bool names_of(const json_t *index, kiln_buffer *names)
 {
     const json_t *tables = json_object_get(index, "tile_tables");
-    return json_is_array(json_object_get(index, "chunks")) && add_lists(json_object_get(index, "chunks"), "planes", names) &&
-           add_nested(json_object_get(json_object_get(index, "levels"), "nodes"), "levels", "planes", names) &&
+    return json_is_array(json_object_get(index, "chunks")) &&
+           add_lists(json_object_get(index, "chunks"), "planes", names) &&
+           add_nested(json_object_get(json_object_get(index, "levels"), "nodes"), "levels",
+                      "planes", names) &&
            add_lists(tables, "arrays", names) && add_nested(tables, "bands", "arrays", names);
 }
 
@@ -80,7 +85,8 @@ void kiln_fuzz_chunks_index(const void *argument, const uint8_t *data, size_t si
     json_t *v = NULL, *again = NULL;
     const char *text = (const char *)data;
     (void)argument;
-    const kiln_chunks_index_kind kind = kiln_chunks_index_read(kiln_fuzz_path(data, size), add_name, &found);
+    const kiln_chunks_index_kind kind =
+        kiln_chunks_index_read(kiln_fuzz_path(data, size), add_name, &found);
     HOLDS(kiln_json_parse(text, size, JSON_REJECT_DUPLICATES, "it", &v, NULL, NULL) == KILN_OK);
     HOLDS(kiln_json_parse_short(text, size, SIZE_MAX, "it", &again, NULL) == KILN_OK);
     HOLDS(!v || json_equal(v, again));

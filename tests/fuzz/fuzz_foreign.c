@@ -1,5 +1,6 @@
-/* fuzz_foreign -- files that are known and not read: bytes under each suffix. The same bytes are the same kind a second time,
- * whatever lies behind the head; each kind has a sentence that fits. */
+/* fuzz_foreign -- files that are known and not read: bytes under each suffix. The same bytes are
+ * the same kind a second time, whatever lies behind the head; each kind has a sentence that
+ * fits. */
 #include "tests/fuzz/fuzz.h"
 
 #include "stages/files/foreign.h"
@@ -17,9 +18,12 @@ static void look(const char *path, const uint8_t *data, size_t size)
     HOLDS(head);
     if (len) memcpy(head, data, len);
     const kiln_foreign *f = kiln_foreign_find(path, head, len, &sure);
-    HOLDS(sure >= 0 && sure <= 100 && kiln_foreign_find(path, head, len, &again) == f && again == sure);
+    HOLDS(sure >= 0 && sure <= 100 && kiln_foreign_find(path, head, len, &again) == f &&
+          again == sure);
     HOLDS((sure > 0) == (f != NULL));
-    if (f) HOLDS(kiln_foreign_refuse(path, f, &err) == KILN_E_INPUT && strlen(err.msg) < sizeof err.msg - 1);
+    if (f)
+        HOLDS(kiln_foreign_refuse(path, f, &err) == KILN_E_INPUT &&
+              strlen(err.msg) < sizeof err.msg - 1);
     free(head);
 }
 

@@ -1,5 +1,6 @@
-/* fuzz_option -- values of options: the text of what was taken is taken again and gives the same text, because it is what the
- * manifest stores and unit keys hash. The last byte chooses the option. */
+/* fuzz_option -- values of options: the text of what was taken is taken again and gives the same
+ * text, because it is what the manifest stores and unit keys hash. The last byte chooses the
+ * option. */
 #include "tests/fuzz/fuzz.h"
 
 #include "base/file.h"
@@ -16,21 +17,27 @@ static struct {
     kiln_size size;
 } value;
 
-/* Texts, paths and lists are not here: what they are given is kept as it is, for as long as the process lives. */
+/* Texts, paths and lists are not here: what they are given is kept as it is, for as long as the
+ * process lives. */
 static const kiln_opt table[] = {
     KILN_OPTION_BOOL("flag", &value.flag, "a switch"),
-    KILN_OPTION_NUMBER("count", &value.count, "N", "a number of something", .def = "3", .range = "1..32"),
+    KILN_OPTION_NUMBER("count", &value.count, "N", "a number of something", .def = "3",
+                       .range = "1..32"),
     KILN_OPTION_NUMBER("seed", &value.seed, "N", "a large number"),
     KILN_OPTION_NUMBER("real", &value.real, "X", "any number"),
     KILN_OPTION_NUMBER("part", &value.part, "X", "a share", .def = "1/255", .range = "0..1"),
-    KILN_OPTION_NUMBER("off", &value.off, "X", "a number, off or auto", .def = "off", .range = "0..|off|auto"),
+    KILN_OPTION_NUMBER("off", &value.off, "X", "a number, off or auto", .def = "off",
+                       .range = "0..|off|auto"),
     KILN_OPTION_NUMBER("size", &value.size, "SIZE", "a size", .def = "80%"),
-    KILN_OPTION_NUMBER("three", &value.three, "X,Y,Z", "three numbers", .def = "0,0,0", .range = "-1e300..1e300"),
-    KILN_OPTION_ENUM("choice", &value.choice, "WORD", "a|b|png16|auto", "one of several", .def = "b"),
+    KILN_OPTION_NUMBER("three", &value.three, "X,Y,Z", "three numbers", .def = "0,0,0",
+                       .range = "-1e300..1e300"),
+    KILN_OPTION_ENUM("choice", &value.choice, "WORD", "a|b|png16|auto", "one of several",
+                     .def = "b"),
     KILN_OPTION_END,
 };
 enum { N_OPTIONS = sizeof table / sizeof *table - 1 };
-static const kiln_cli cli = {.program = "fuzz", .summary = "options", .positionals = "", .options = table};
+static const kiln_cli cli = {
+    .program = "fuzz", .summary = "options", .positionals = "", .options = table};
 
 static void take_text_again(const kiln_opt *o)
 {
@@ -69,7 +76,8 @@ void kiln_fuzz_size(const void *argument, const uint8_t *data, size_t size)
     if (st != KILN_OK) {
         kiln_fuzz_refusal(st, &err);
     } else {
-        HOLDS(kiln_size_parse(text, &t, &err) == KILN_OK && s.bytes == t.bytes && s.percent == t.percent);
+        HOLDS(kiln_size_parse(text, &t, &err) == KILN_OK && s.bytes == t.bytes &&
+              s.percent == t.percent);
         const uint64_t bytes = kiln_size_resolve(s, UINT64_C(1) << 40);
         HOLDS(s.percent < 0 ? bytes == s.bytes : bytes <= UINT64_C(1) << 40);
         HOLDS(strlen(kiln_size_text(bytes, people)) < sizeof people);

@@ -1,4 +1,5 @@
-/* fuzz_slurm -- what kiln slurm reads: --sbatch, and squeue's answer, in which other people's comments stand. */
+/* fuzz_slurm -- what kiln slurm reads: --sbatch, and squeue's answer, in which other people's
+ * comments stand. */
 #include "stages/front/slurm_queue.h"
 #include "stages/front/words.h"
 #include "tests/fuzz/fuzz.h"
@@ -29,7 +30,8 @@ void kiln_fuzz_words(const void *argument, const uint8_t *data, size_t size)
         HOLDS(kiln_buffer_put(&quoted, " ", 1, &err) == KILN_OK);
     }
     HOLDS(kiln_buffer_put(&quoted, NULL, 1, &err) == KILN_OK);
-    HOLDS(kiln_words_split((const char *)quoted.data, "--sbatch", &again, &err) == KILN_OK && again.n == w.n);
+    HOLDS(kiln_words_split((const char *)quoted.data, "--sbatch", &again, &err) == KILN_OK &&
+          again.n == w.n);
     for (size_t i = 0; i < w.n; i++) HOLDS(!strcmp(w.word[i], again.word[i]));
     kiln_words_release(&w);
     kiln_words_release(&again);
@@ -51,7 +53,8 @@ void kiln_fuzz_jobs(const void *argument, const uint8_t *data, size_t size)
         HOLDS(jobs.n == 0);
     }
     HOLDS(kiln_slurm_jobs_ids(&jobs, NULL, NULL, &ids, &err) == KILN_OK && ids.n <= jobs.n);
-    for (size_t i = 0; i < ids.n; i++) HOLDS(*ids.word[i] && strspn(ids.word[i], "0123456789") == strlen(ids.word[i]));
+    for (size_t i = 0; i < ids.n; i++)
+        HOLDS(*ids.word[i] && strspn(ids.word[i], "0123456789") == strlen(ids.word[i]));
     kiln_words_release(&ids);
     kiln_slurm_jobs_release(&jobs);
     free(text);

@@ -1,5 +1,6 @@
-/* fuzz_sog -- one file of a SOG scene in a folder whose other files are good: 20 Gaussians of degree 1, seven images of one colour
- * each, and a lod-meta.json that has them as its only level. In an archive (reader-sog) a checksum would keep the fuzzer from them.
+/* fuzz_sog -- one file of a SOG scene in a folder whose other files are good: 20 Gaussians of
+ * degree 1, seven images of one colour each, and a lod-meta.json that has them as its only level.
+ * In an archive (reader-sog) a checksum would keep the fuzzer from them.
  */
 #include "tests/fuzz/fuzz.h"
 
@@ -11,8 +12,9 @@ static size_t webp(uint32_t width, uint32_t height, const uint8_t rgba[4], uint8
 {
     uint8_t bits[40] = {0};
     size_t n = 0;
-#define PUT(value, count) \
-    for (uint32_t b = 0; b < (count); b++, n++) bits[n / 8] |= (uint8_t)(((uint32_t)(value) >> b & 1u) << n % 8)
+#define PUT(value, count)                       \
+    for (uint32_t b = 0; b < (count); b++, n++) \
+    bits[n / 8] |= (uint8_t)(((uint32_t)(value) >> b & 1u) << n % 8)
     PUT(0x2f, 8);
     PUT(width - 1, 14);
     PUT(height - 1, 14);
@@ -59,11 +61,14 @@ static void write_good_files(void)
         (void)kiln_fuzz_file("sog", images[i], file, webp(8, 3, colour, file));
     (void)kiln_fuzz_file("sog", "shN_centroids.webp", file, webp(192, 1, colour, file));
     (void)snprintf(text, sizeof text,
-                   "{\"version\":2,\"count\":20,\"means\":{\"mins\":[-1,-1,-1],\"maxs\":[1,1,1],\"files\":[\"means_l.webp\","
+                   "{\"version\":2,\"count\":20,\"means\":{\"mins\":[-1,-1,-1],\"maxs\":[1,1,1],"
+                   "\"files\":[\"means_l.webp\","
                    "\"means_u.webp\"]},\"quats\":{\"files\":[\"quats.webp\"]}");
     put_codebook(text, sizeof text, "scales", "\"files\":[\"scales.webp\"],");
     put_codebook(text, sizeof text, "sh0", "\"files\":[\"sh0.webp\"],");
-    put_codebook(text, sizeof text, "shN", "\"count\":64,\"bands\":1,\"files\":[\"shN_centroids.webp\",\"shN_labels.webp\"],");
+    put_codebook(
+        text, sizeof text, "shN",
+        "\"count\":64,\"bands\":1,\"files\":[\"shN_centroids.webp\",\"shN_labels.webp\"],");
     (void)snprintf(text + strlen(text), sizeof text - strlen(text), "}");
     (void)kiln_fuzz_file("sog", "meta.json", text, strlen(text));
 }
@@ -75,6 +80,7 @@ void kiln_fuzz_sog(const void *argument, const uint8_t *data, size_t size)
     const bool is_lod = strcmp(name, "lod-meta.json") == 0;
     write_good_files();
     (void)kiln_fuzz_file("sog", name, data, size);
-    (void)snprintf(main_file, sizeof main_file, "%s/sog/%s", kiln_fuzz_folder(), is_lod ? name : "meta.json");
+    (void)snprintf(main_file, sizeof main_file, "%s/sog/%s", kiln_fuzz_folder(),
+                   is_lod ? name : "meta.json");
     kiln_fuzz_source(kiln_reader_named(is_lod ? "lod" : "sog"), main_file, data, size);
 }

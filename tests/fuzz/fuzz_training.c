@@ -1,5 +1,6 @@
-/* fuzz_training -- files that trainers leave beside their Gaussians: INRIA's exposure.json, gsplat's cfg.yml, nerfstudio's
- * config.yml; and names as they are folded. What comes through is sound, and the same a second time. */
+/* fuzz_training -- files that trainers leave beside their Gaussians: INRIA's exposure.json,
+ * gsplat's cfg.yml, nerfstudio's config.yml; and names as they are folded. What comes through is
+ * sound, and the same a second time. */
 #include "tests/fuzz/fuzz.h"
 
 #include "stages/cameras/camera_file.h"
@@ -65,7 +66,8 @@ void kiln_fuzz_training_marks(const void *argument, const uint8_t *data, size_t 
     const kiln_status st = kiln_training_marks_read(d, &err);
     if (st != KILN_OK) kiln_fuzz_refusal(st, &err);
     HOLDS(!d->antialiased || d->set.n_sources == 1);
-    if (kiln_yaml_scalar((const char *)data, size, "antialiased", false, value, sizeof value)) HOLDS(value[0] || size > 0);
+    if (kiln_yaml_scalar((const char *)data, size, "antialiased", false, value, sizeof value))
+        HOLDS(value[0] || size > 0);
     kiln_dataset_release(d);
     free(d);
 }

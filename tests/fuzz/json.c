@@ -14,8 +14,9 @@ static void write_again(const json_t *v)
     kiln_error err = {0};
     char *text = kiln_json_text(v, JSON_COMPACT | JSON_ENCODE_ANY | JSON_SORT_KEYS);
     HOLDS(text);
-    HOLDS(kiln_json_parse(text, strlen(text), JSON_DECODE_ANY | JSON_DECODE_INT_AS_REAL | JSON_REJECT_DUPLICATES, "itself", &again,
-                          &why, &err) == KILN_OK);
+    HOLDS(kiln_json_parse(text, strlen(text),
+                          JSON_DECODE_ANY | JSON_DECODE_INT_AS_REAL | JSON_REJECT_DUPLICATES,
+                          "itself", &again, &why, &err) == KILN_OK);
     HOLDS(again && json_equal(v, again));
     json_decref(again);
     free(text);

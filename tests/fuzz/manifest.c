@@ -1,11 +1,14 @@
-/* manifest -- a stranger's manifest. A real one is megabytes of which hardly a byte matters, so the input is a list of edits of a
- * small whole one with pages of 512 bytes: three bytes of place, one of length, the new bytes. An input that begins as an SQLite
- * file does is the file itself. The last byte chooses what is read. Two harnesses:
+/* manifest -- a stranger's manifest. A real one is megabytes of which hardly a byte matters, so the
+ * input is a list of edits of a small whole one with pages of 512 bytes: three bytes of place, one
+ * of length, the new bytes. An input that begins as an SQLite file does is the file itself. The
+ * last byte chooses what is read. Two harnesses:
  *
  *   manifest       opens the file anew each time
- *   manifest-rows  edits it under an open connection, ten times as fast: what rows, blobs and tables say
+ *   manifest-rows  edits it under an open connection, ten times as fast: what rows, blobs and
+ *                  tables say
  *
- * Whatever the file says: every read ends with an answer or a refusal, and nobody writes into it. */
+ * Whatever the file says: every read ends with an answer or a refusal, and nobody writes into
+ * it. */
 #include "tests/fuzz/fuzz.h"
 
 #include "schema/manifest.h"
@@ -26,14 +29,15 @@ static struct {
     unsigned char *whole, *edited; /* [size] */
 } base;
 
-/* ---- the file ---------------------------------------------------------------------------------------------------- */
+/* ---- the file -------------------------------------------------------------------------------- */
 
 /* Of that name; the first of a process, or the first after the other harness's. */
 static void make_base(const char *name)
 {
     struct stat s;
     if (base.size && strcmp(strrchr(base.path, '/') + 1, name) == 0) return;
-    (void)sqlite3_config(SQLITE_CONFIG_MEMSTATUS, 0); /* faster; refused where SQLite is in use already, as in a replay */
+    /* faster; refused where SQLite is in use already, as in a replay */
+    (void)sqlite3_config(SQLITE_CONFIG_MEMSTATUS, 0);
     free(base.whole);
     free(base.edited);
     snprintf(base.path, sizeof base.path, "%s/%s", kiln_fuzz_folder(), name);
@@ -47,7 +51,8 @@ static void make_base(const char *name)
     base.size = (size_t)s.st_size;
     base.whole = malloc(base.size);
     base.edited = malloc(base.size);
-    HOLDS(base.whole && base.edited && pread(base.fd, base.whole, base.size, 0) == (ssize_t)base.size);
+    HOLDS(base.whole && base.edited &&
+          pread(base.fd, base.whole, base.size, 0) == (ssize_t)base.size);
 }
 
 /* Place in 24 bits, modulo the file's size; length; bytes. */
@@ -55,7 +60,8 @@ static void apply_edits(const uint8_t *data, size_t size)
 {
     memcpy(base.edited, base.whole, base.size);
     for (size_t at = 0; at + 4 < size;) {
-        const size_t place = ((size_t)data[at] << 16 | (size_t)data[at + 1] << 8 | data[at + 2]) % base.size;
+        const size_t place =
+            ((size_t)data[at] << 16 | (size_t)data[at + 1] << 8 | data[at + 2]) % base.size;
         size_t n = data[at + 3];
         at += 4;
         if (n > size - at) n = size - at;
@@ -81,7 +87,7 @@ static void check_untouched(const void *data, size_t size)
     free(now);
 }
 
-/* ---- all that programs read ------------------------------------------------------------------------------------------------ */
+/* ---- all that programs read ------------------------------------------------------------------ */
 
 static void judge(kiln_status st, const kiln_error *err)
 {
@@ -141,7 +147,8 @@ static void read_planes(kiln_manifest *m, const kiln_chunk *c)
         void *data = NULL;
         uint64_t bytes = 0;
         if (plane->data.n_segments == 0) continue;
-        const kiln_status st = kiln_manifest_read_blob(m, plane->data.segments[0], &data, &bytes, &err);
+        const kiln_status st =
+            kiln_manifest_read_blob(m, plane->data.segments[0], &data, &bytes, &err);
         judge(st, &err);
         HOLDS((data != NULL) == (st == KILN_OK));
         free(data);
@@ -192,12 +199,14 @@ static void verify(kiln_manifest *m)
     uint64_t n = 0, bytes = 0;
     const kiln_status st = kiln_manifest_verify(m, ignore_problem, &n, &bytes, &err);
     judge(st, &err);
-    HOLDS(n == 0 || (st != KILN_OK && strstr(err.msg, "is damaged"))); /* what was found is what it ends with */
+    /* what was found is what it ends with */
+    HOLDS(n == 0 || (st != KILN_OK && strstr(err.msg, "is damaged")));
 }
 
 static void read_some(kiln_manifest *m, const uint8_t *data, size_t size)
 {
-    static void (*const readers[])(kiln_manifest *) = {verify, read_rows, read_stages, read_layer, read_tables};
+    static void (*const readers[])(kiln_manifest *) = {verify, read_rows, read_stages, read_layer,
+                                                       read_tables};
     readers[kiln_fuzz_tail(data, size, 0, 1) % (sizeof readers / sizeof *readers)](m);
 }
 
@@ -221,13 +230,15 @@ void kiln_fuzz_manifest(const void *argument, const uint8_t *data, size_t size)
     check_untouched(bytes, n);
 }
 
-/* As a writer would: SQLite throws away what it has cached when the file's change counter is another one (offset 24, and 92 beside
- * the version that wrote it; sqlite.org/fileformat2.html 1.3). */
+/* As a writer would: SQLite throws away what it has cached when the file's change counter is
+ * another one (offset 24, and 92 beside the version that wrote it; sqlite.org/fileformat2.html
+ * 1.3). */
 static void count_change(unsigned char *file)
 {
     static uint32_t changes = 1000;
     changes++;
-    for (unsigned i = 0; i < 4; i++) file[24 + i] = file[92 + i] = (unsigned char)(changes >> (24 - 8 * i));
+    for (unsigned i = 0; i < 4; i++)
+        file[24 + i] = file[92 + i] = (unsigned char)(changes >> (24 - 8 * i));
 }
 
 void kiln_fuzz_manifest_rows(const void *argument, const uint8_t *data, size_t size)

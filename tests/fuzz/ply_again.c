@@ -1,6 +1,6 @@
-/* ply_again -- import and export are inverse: the rows of a PLY are written by kiln-export's encoder in the file's own columns, and
- * that file gives the same rows, bit for bit. The layer of one chunk lies in memory, as kiln-import would make it with every extra
- * column kept. */
+/* ply_again -- import and export are inverse: the rows of a PLY are written by kiln-export's
+ * encoder in the file's own columns, and that file gives the same rows, bit for bit. The layer of
+ * one chunk lies in memory, as kiln-import would make it with every extra column kept. */
 #include "tests/fuzz/fuzz.h"
 
 #include "stages/engine/json_text.h"
@@ -29,7 +29,10 @@ static void *array(uint64_t n, size_t bytes)
     return p;
 }
 
-static uint64_t harmonics(const kiln_source_info *info) { return 3 * ((info->sh_degree + 1) * (info->sh_degree + 1) - 1); }
+static uint64_t harmonics(const kiln_source_info *info)
+{
+    return 3 * ((info->sh_degree + 1) * (info->sh_degree + 1) - 1);
+}
 
 static void free_capacity(import *i)
 {
@@ -44,9 +47,11 @@ static void free_capacity(import *i)
     } else {
         i->rows.rgb = array(3 * n, sizeof(float));
     }
-    for (uint32_t e = 0; e < i->info.n_extras; e++) i->rows.extras[e] = array(n, kiln_type_size(i->info.extras[e].type));
-    i->clean = (kiln_clean){
-        .means = array(3 * n, sizeof(float)), .source_row = array(n, sizeof(uint32_t)), .reason = array(n, sizeof(unsigned char))};
+    for (uint32_t e = 0; e < i->info.n_extras; e++)
+        i->rows.extras[e] = array(n, kiln_type_size(i->info.extras[e].type));
+    i->clean = (kiln_clean){.means = array(3 * n, sizeof(float)),
+                            .source_row = array(n, sizeof(uint32_t)),
+                            .reason = array(n, sizeof(unsigned char))};
 }
 
 static void release(import *i)
@@ -76,7 +81,7 @@ static bool read_file(const char *path, import *i, kiln_error *err)
     return fits && st == KILN_OK && i->clean.n > 0;
 }
 
-/* ---- the layer --------------------------------------------------------------------------------------------------------------- */
+/* ---- the layer ------------------------------------------------------------------------------- */
 
 typedef struct {
     kiln_scene scene;
@@ -99,7 +104,10 @@ static void add_plane(bake *b, const char *name, kiln_type type, uint32_t compon
     snprintf(extra->name, sizeof extra->name, "%s", name);
 }
 
-static int by_name(const void *a, const void *b) { return strcmp(((const kiln_plane *)a)->name, ((const kiln_plane *)b)->name); }
+static int by_name(const void *a, const void *b)
+{
+    return strcmp(((const kiln_plane *)a)->name, ((const kiln_plane *)b)->name);
+}
 
 static void add_planes(bake *b, import *i)
 {
@@ -119,7 +127,8 @@ static void add_planes(bake *b, import *i)
         add_plane(b, "quats", KILN_TYPE_F32, 4, NULL);
         add_plane(b, "opacity_logits", KILN_TYPE_F32, 1, NULL);
         add_plane(b, "sh0", KILN_TYPE_F32, 3, NULL);
-        if (harmonics(&i->info)) add_plane(b, "shN", KILN_TYPE_F32, (uint32_t)harmonics(&i->info), NULL);
+        if (harmonics(&i->info))
+            add_plane(b, "shN", KILN_TYPE_F32, (uint32_t)harmonics(&i->info), NULL);
     } else if (i->info.has_rgb) {
         add_plane(b, "rgb", KILN_TYPE_F32, 3, NULL);
     }
@@ -143,12 +152,13 @@ static bake *make_bake(import *i)
     memcpy(b->scene.up_axis, i->info.up_axis, sizeof b->scene.up_axis);
     b->scene.antialiased = i->info.antialiased;
     b->scene.kind = i->info.kind;
-    snprintf(b->scene.notes, sizeof b->scene.notes, "{\"layout\":%.8000s}", i->info.layout[0] ? i->info.layout : "null");
+    snprintf(b->scene.notes, sizeof b->scene.notes, "{\"layout\":%.8000s}",
+             i->info.layout[0] ? i->info.layout : "null");
     add_planes(b, i);
     return b;
 }
 
-/* ---- the file ---------------------------------------------------------------------------------------------------------------- */
+/* ---- the file -------------------------------------------------------------------------------- */
 
 static void write_file(bake *b, const import *i, kiln_buffer *out)
 {
@@ -182,12 +192,16 @@ static void write_file(bake *b, const import *i, kiln_buffer *out)
     free(exported);
 }
 
-static void same_floats(const float *a, const float *b, uint64_t n) { HOLDS(n == 0 || !a || memcmp(a, b, n * sizeof *a) == 0); }
+static void same_floats(const float *a, const float *b, uint64_t n)
+{
+    HOLDS(n == 0 || !a || memcmp(a, b, n * sizeof *a) == 0);
+}
 
 static void check_same(const import *a, const import *b)
 {
     const uint64_t n = a->clean.n;
-    HOLDS(b->clean.n == n && b->info.n_rows == n && b->info.kind == a->info.kind && b->info.sh_degree == a->info.sh_degree);
+    HOLDS(b->clean.n == n && b->info.n_rows == n && b->info.kind == a->info.kind &&
+          b->info.sh_degree == a->info.sh_degree);
     HOLDS(b->info.antialiased == a->info.antialiased && b->info.has_rgb == a->info.has_rgb);
     same_floats(a->clean.means, b->clean.means, 3 * n);
     same_floats(a->rows.log_scales, b->rows.log_scales, 3 * n);

@@ -1,6 +1,7 @@
-/* reader -- a reader of rows, alone: open, read in ranges, finish; then read again from the ranges' own offsets, last first, as
- * blocks are read in workers. The last byte says how many rows a range has, the one before it options. Arrays are as long as the
- * rows need, not as a block's are, so that a sanitiser sees what is written behind them. */
+/* reader -- a reader of rows, alone: open, read in ranges, finish; then read again from the ranges'
+ * own offsets, last first, as blocks are read in workers. The last byte says how many rows a range
+ * has, the one before it options. Arrays are as long as the rows need, not as a block's are, so
+ * that a sanitiser sees what is written behind them. */
 #include "tests/fuzz/fuzz.h"
 
 #include "stages/formats/clean_rows.h"
@@ -38,7 +39,8 @@ static void make_rows(kiln_rows *r, const kiln_source_info *info, uint64_t n)
     } else {
         r->rgb = array(3 * n, sizeof(float));
     }
-    for (uint32_t i = 0; i < info->n_extras; i++) r->extras[i] = array(n, kiln_type_size(info->extras[i].type));
+    for (uint32_t i = 0; i < info->n_extras; i++)
+        r->extras[i] = array(n, kiln_type_size(info->extras[i].type));
 }
 
 static uint64_t hash_of(uint64_t seed, const void *data, uint64_t bytes)
@@ -59,7 +61,8 @@ static uint64_t hash_rows(const kiln_rows *r, const kiln_source_info *info)
     } else {
         h = hash_of(h, r->rgb, 3 * n * sizeof(float));
     }
-    for (uint32_t i = 0; i < info->n_extras; i++) h = hash_of(h, r->extras[i], n * kiln_type_size(info->extras[i].type));
+    for (uint32_t i = 0; i < info->n_extras; i++)
+        h = hash_of(h, r->extras[i], n * kiln_type_size(info->extras[i].type));
     return h;
 }
 
@@ -68,13 +71,16 @@ static void all_finite(const float *v, uint64_t n)
     for (uint64_t i = 0; i < n; i++) HOLDS(isfinite(v[i]));
 }
 
-/* What the sanitiser of rows lets through is finite and in range, and every row is kept or counted. */
+/* What the sanitiser of rows lets through is finite and in range, and every row is kept or
+ * counted. */
 static void clean_rows(kiln_rows *r, const kiln_source_info *info, uint64_t first)
 {
     const double origin[3] = {0, 0, 0};
     const uint64_t m = (info->sh_degree + 1) * (info->sh_degree + 1) - 1, n = r->n;
     kiln_row_counts counts = {0};
-    kiln_clean c = {.means = array(3 * n, sizeof(float)), .source_row = array(n, sizeof(uint32_t)), .reason = array(n, 1)};
+    kiln_clean c = {.means = array(3 * n, sizeof(float)),
+                    .source_row = array(n, sizeof(uint32_t)),
+                    .reason = array(n, 1)};
     kiln_rows_clean(r, info, origin, first, &c, &counts);
     uint64_t dropped = 0;
     for (int i = 0; i < KILN_N_DROPS; i++) dropped += counts.dropped[i];
@@ -105,8 +111,9 @@ typedef struct {
 } range;
 
 /* What comes of a range is its hash. */
-static kiln_status read_range(const kiln_reader *reader, kiln_source *s, const kiln_source_info *info, range r, uint64_t *next,
-                              uint64_t *hash, kiln_error *err)
+static kiln_status read_range(const kiln_reader *reader, kiln_source *s,
+                              const kiln_source_info *info, range r, uint64_t *next, uint64_t *hash,
+                              kiln_error *err)
 {
     kiln_rows rows;
     make_rows(&rows, info, r.n);
@@ -126,8 +133,8 @@ static uint64_t rows_of(const kiln_source_info *info, uint64_t first, uint64_t s
 }
 
 /* The whole file, as the scan reads it. */
-static kiln_status read_forwards(const kiln_reader *reader, kiln_source *s, kiln_source_info *info, uint64_t step, ranges *all,
-                                 kiln_error *err)
+static kiln_status read_forwards(const kiln_reader *reader, kiln_source *s, kiln_source_info *info,
+                                 uint64_t step, ranges *all, kiln_error *err)
 {
     uint64_t next = UINT64_MAX;
     for (uint64_t first = 0; first < info->n_rows; first += step) {
@@ -140,14 +147,15 @@ static kiln_status read_forwards(const kiln_reader *reader, kiln_source *s, kiln
     return kiln_reader_finish(reader, s, info, err);
 }
 
-static void read_backwards(const kiln_reader *reader, const kiln_source_at *at, const kiln_source_info *then, uint64_t step,
-                           const ranges *all)
+static void read_backwards(const kiln_reader *reader, const kiln_source_at *at,
+                           const kiln_source_info *then, uint64_t step, const ranges *all)
 {
     kiln_source *s = NULL;
     kiln_error err = {0};
     kiln_source_info *info = array(1, sizeof *info);
     HOLDS(reader->open(at, &s, info, &err) == KILN_OK);
-    HOLDS(info->n_rows == then->n_rows && info->sh_degree == then->sh_degree && info->n_extras == then->n_extras);
+    HOLDS(info->n_rows == then->n_rows && info->sh_degree == then->sh_degree &&
+          info->n_extras == then->n_extras);
     HOLDS(strcmp(info->layout, then->layout) == 0);
     for (uint64_t i = all->n; i-- > 0;) {
         uint64_t next, hash = 0;
@@ -166,8 +174,8 @@ typedef struct {
 } scratch_file;
 
 /* Opens *s anew, as workers do once the spool is there. */
-static kiln_status fill_spool(const kiln_reader *reader, kiln_source **s, kiln_source_at *at, kiln_source_info *info,
-                              scratch_file *scratch, kiln_error *err)
+static kiln_status fill_spool(const kiln_reader *reader, kiln_source **s, kiln_source_at *at,
+                              kiln_source_info *info, scratch_file *scratch, kiln_error *err)
 {
     struct stat file;
     const uint64_t most = info->spool_bytes;
@@ -184,13 +192,14 @@ static kiln_status fill_spool(const kiln_reader *reader, kiln_source **s, kiln_s
     return KILN_OK;
 }
 
-/* A row takes a byte at least, if not in the file then in the spool, which is checked against it. Nodes of a glTF show their rows
- * again, and a node takes a byte too. */
+/* A row takes a byte at least, if not in the file then in the spool, which is checked against it.
+ * Nodes of a glTF show their rows again, and a node takes a byte too. */
 static void check_info(const kiln_reader *reader, const kiln_source_info *info, size_t size)
 {
     HOLDS(info->kind == KILN_SCENE_POINTS || info->kind == KILN_SCENE_SPLATS);
     const uint64_t times = strcmp(reader->name, "gltf") == 0 ? size : 1;
-    HOLDS(info->n_rows <= size * times || (reader->spool && info->n_rows <= info->spool_bytes * times));
+    HOLDS(info->n_rows <= size * times ||
+          (reader->spool && info->n_rows <= info->spool_bytes * times));
     HOLDS(info->sh_degree <= 4 && info->n_extras <= KILN_EXTRAS_MAX);
 }
 
@@ -219,7 +228,8 @@ void kiln_fuzz_source(const kiln_reader *reader, const char *path, const uint8_t
                                        .is_static = wish & 8,
                                        .activated = wish & 16,
                                        .no_extras = wish & 32};
-    kiln_source_at at = {.path = path, .name = path, .packing = wish & 0x80 ? "gzip" : NULL, .options = &options};
+    kiln_source_at at = {
+        .path = path, .name = path, .packing = wish & 0x80 ? "gzip" : NULL, .options = &options};
     scratch_file scratch = {.fd = -1};
     const int score = reader->probe(data, size < KILN_PROBE_BYTES ? size : KILN_PROBE_BYTES, path);
     HOLDS(score >= 0 && score <= 100);

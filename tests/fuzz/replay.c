@@ -1,9 +1,12 @@
-/* replay -- runs every seed of tests/data/fuzz through its harness, without a fuzzer: what was found once is looked for each time.
+/* replay -- runs every seed of tests/data/fuzz through its harness, without a fuzzer: what was
+ * found once is looked for each time.
  *
- *   replay FOLDER [NAME...]   the seeds in FOLDER/NAME of all harnesses, or of these; fails where a harness has none
+ *   replay FOLDER [NAME...]   the seeds in FOLDER/NAME of all harnesses, or of these; fails where a
+ *                             harness has none
  *   replay --list             the names of the harnesses
  *
- * Inputs are copied to memory of their exact size, so that a sanitiser sees a read behind the end. */
+ * Inputs are copied to memory of their exact size, so that a sanitiser sees a read behind the
+ * end. */
 #include "tests/fuzz/fuzz.h"
 
 #include <dirent.h>
@@ -11,9 +14,10 @@
 #include <stdlib.h>
 #include <string.h>
 
-/* ---- allocations ------------------------------------------------------------------------------------------------------------- */
-/* What libFuzzer's -malloc_limit_mb does: no seed justifies this much at once, so it comes from a number in the file. Libraries are
- * watched too, because they take these functions instead of libc's; a sanitizer has its own. */
+/* ---- allocations ----------------------------------------------------------------------------- */
+/* What libFuzzer's -malloc_limit_mb does: no seed justifies this much at once, so it comes from a
+ * number in the file. Libraries are watched too, because they take these functions instead of
+ * libc's; a sanitizer has its own. */
 #if defined __GLIBC__ && !defined __SANITIZE_ADDRESS__
 enum { ALLOCATION_MAX = 128 << 20 };
 void *__libc_malloc(size_t bytes);
@@ -46,7 +50,7 @@ void *aligned_alloc(size_t alignment, size_t bytes)
 }
 #endif
 
-/* ---- seeds ------------------------------------------------------------------------------------------------------- */
+/* ---- seeds ----------------------------------------------------------------------------------- */
 
 typedef struct {
     const char *folder;

@@ -1,6 +1,6 @@
-/* tables -- tile tables of a stranger: the rank code as kiln-render decodes it, and whole tables as kiln-verify checks them. Both
- * have to say the same of a band. The last eight bytes are its sizes; before them come counts and code lengths of the tiles, then
- * the code. */
+/* tables -- tile tables of a stranger: the rank code as kiln-render decodes it, and whole tables as
+ * kiln-verify checks them. Both have to say the same of a band. The last eight bytes are its sizes;
+ * before them come counts and code lengths of the tiles, then the code. */
 #include "tests/fuzz/fuzz.h"
 
 #include "schema/check.h"
@@ -21,7 +21,8 @@ typedef struct {
     size_t code_bytes;
 } band;
 
-/* Copies, aligned and of exact size. Half of the bands get numbers of a byte, because four random ones are hardly ever small. */
+/* Copies, aligned and of exact size. Half of the bands get numbers of a byte, because four random
+ * ones are hardly ever small. */
 static void take_numbers(const uint8_t **at, size_t *left, uint32_t n, bool narrow, uint32_t **out)
 {
     *out = calloc(n + 1, sizeof **out);
@@ -39,7 +40,8 @@ static band take_band(const uint8_t *data, size_t size)
     const uint64_t flags = kiln_fuzz_tail(data, size, 0, 1);
     band b = {.tiles_x = 1 + (uint32_t)kiln_fuzz_tail(data, size, 1, 1) % TILES_MAX,
               .tiles_y = 1 + (uint32_t)kiln_fuzz_tail(data, size, 2, 1) % TILES_MAX,
-              .visible = flags & 2 ? kiln_fuzz_tail(data, size, 3, 4) << (flags & 4 ? 8 : 0) : kiln_fuzz_tail(data, size, 3, 1)};
+              .visible = flags & 2 ? kiln_fuzz_tail(data, size, 3, 4) << (flags & 4 ? 8 : 0)
+                                   : kiln_fuzz_tail(data, size, 3, 1)};
     const uint8_t *at = data;
     size_t left = size > SIZES ? size - SIZES : 0;
     b.n_tiles = b.tiles_x * b.tiles_y;
@@ -61,13 +63,15 @@ static void release(band *b)
     free(b->code);
 }
 
-/* Encoded again it is no longer than it was (a number can be written with more bytes than it needs) and decodes to the same ranks.
+/* Encoded again it is no longer than it was (a number can be written with more bytes than it needs)
+ * and decodes to the same ranks.
  */
 static void encode_again(const band *b, const uint32_t *ranks)
 {
     const uint64_t most = kiln_ranks_code_most(b->sum, b->n_tiles, b->visible);
     unsigned char *code = malloc(most + !most);
-    uint32_t *lengths = calloc(b->n_tiles, sizeof *lengths), *again = calloc(b->sum + 1, sizeof *again);
+    uint32_t *lengths = calloc(b->n_tiles, sizeof *lengths),
+             *again = calloc(b->sum + 1, sizeof *again);
     kiln_error err = {0};
     HOLDS(code && lengths && again);
     const size_t bytes = kiln_ranks_encode(b->n_tiles, b->counts, ranks, code, lengths);
@@ -81,7 +85,8 @@ static void encode_again(const band *b, const uint32_t *ranks)
     free(again);
 }
 
-/* Ranks have room for as many as the code can hold, a byte each: whatever the counts say, no more may be written. */
+/* Ranks have room for as many as the code can hold, a byte each: whatever the counts say, no more
+ * may be written. */
 static bool decodes(const band *b)
 {
     const uint64_t capacity = b->sum < b->code_bytes ? b->sum : b->code_bytes;
@@ -106,7 +111,7 @@ void kiln_fuzz_ranks(const void *argument, const uint8_t *data, size_t size)
     release(&b);
 }
 
-/* ---- whole tables ------------------------------------------------------------------------------------------------------------ */
+/* ---- whole tables ---------------------------------------------------------------------------- */
 
 typedef struct {
     uint64_t problems;
@@ -129,7 +134,8 @@ static kiln_manifest *open_once(void)
     return m;
 }
 
-/* Stored as a zstd frame of one raw block (RFC 8878), because making a compressor for each array takes most of the time:
+/* Stored as a zstd frame of one raw block (RFC 8878), because making a compressor for each array
+ * takes most of the time:
  *     u32 magic, u8 0xa0 (content size of 4 bytes, one segment, no checksum), u32 size, u24 block (1: the last; type 0; size << 3),
  * bytes */
 static kiln_hash put_plain(kiln_manifest *m, const void *data, size_t bytes)
@@ -137,7 +143,10 @@ static kiln_hash put_plain(kiln_manifest *m, const void *data, size_t bytes)
     enum { HEAD = 12 };
     kiln_error err = {0};
     const uint64_t size = bytes, block = bytes << 3 | 1;
-    kiln_blob b = {.hash = kiln_hash_of(data, bytes), .raw_bytes = bytes, .elem = 1, .packed_bytes = HEAD + bytes};
+    kiln_blob b = {.hash = kiln_hash_of(data, bytes),
+                   .raw_bytes = bytes,
+                   .elem = 1,
+                   .packed_bytes = HEAD + bytes};
     b.packed = malloc(b.packed_bytes);
     HOLDS(b.packed && bytes < 1 << 17);
     memcpy(b.packed, "\x28\xb5\x2f\xfd\xa0", 5);
@@ -149,7 +158,8 @@ static kiln_hash put_plain(kiln_manifest *m, const void *data, size_t bytes)
     return b.hash;
 }
 
-/* The table of one band, with visible Gaussians that are all row 0 of the only chunk: of them the check has nothing to say. */
+/* The table of one band, with visible Gaussians that are all row 0 of the only chunk: of them the
+ * check has nothing to say. */
 static kiln_status put_table(kiln_manifest *m, const band *b, kiln_error *err)
 {
     kiln_hash h[6];
@@ -197,9 +207,11 @@ void kiln_fuzz_table(const void *argument, const uint8_t *data, size_t size)
     HOLDS(kiln_manifest_begin(m, &err) == KILN_OK);
     const kiln_status st = put_table(m, &b, &err);
     if (st == KILN_OK) {
-        const kiln_status read = kiln_check_tables(&check, &err); /* a row that cannot be is refused where it is read */
+        /* a row that cannot be is refused where it is read */
+        const kiln_status read = kiln_check_tables(&check, &err);
         if (read != KILN_OK) kiln_fuzz_refusal(read, &err);
-        HOLDS((read == KILN_OK && check.problems == 0) == (decodes(&b) && b.pairs == b.sum && whole));
+        HOLDS((read == KILN_OK && check.problems == 0) ==
+              (decodes(&b) && b.pairs == b.sum && whole));
     } else {
         kiln_fuzz_refusal(st, &err);
     }

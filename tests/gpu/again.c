@@ -26,7 +26,8 @@ int run_again(const char *a, const char *b, const char *c, char *said, size_t ca
     if (pid < 0) call_off("fork", strerror(errno));
     if (pid == 0) be_again(ends[1], a, b, c);
     (void)close(ends[1]); /* else the end of what it says would never come */
-    while (have + 1 < capacity && (got = read(ends[0], said + have, capacity - 1 - have)) > 0) have += (size_t)got;
+    while (have + 1 < capacity && (got = read(ends[0], said + have, capacity - 1 - have)) > 0)
+        have += (size_t)got;
     if (got < 0) call_off("read", strerror(errno));
     said[have] = '\0';
     (void)close(ends[0]);

@@ -15,7 +15,8 @@ void *call_memory(uint64_t count, size_t elem)
 {
     void *p = NULL;
     kiln_error err = {0};
-    if (kiln_alloc(&p, count, elem, "a test's array", &err) != KILN_OK) call_off("call_memory", err.msg);
+    if (kiln_alloc(&p, count, elem, "a test's array", &err) != KILN_OK)
+        call_off("call_memory", err.msg);
     return p;
 }
 

@@ -1,4 +1,5 @@
-/* call -- what GPU tests do all the time and what has no business to fail: memory, and an operation on host memory. */
+/* call -- what GPU tests do all the time and what has no business to fail: memory, and an operation
+ * on host memory. */
 #ifndef KILN_TESTS_GPU_CALL_H
 #define KILN_TESTS_GPU_CALL_H
 

@@ -1,6 +1,7 @@
-/* device_test -- every operation and every function of kernels/device.h works on its own device, whatever context is
- * current in the thread that calls, and leaves that one current; a device that is not used is not touched; threads share
- * devices. tests/gpu/planted.cu has an entry without guard, which shows that this test can fail.
+/* device_test -- every operation and every function of kernels/device.h works on its own device,
+ * whatever context is current in the thread that calls, and leaves that one current; a device that
+ * is not used is not touched; threads share devices. tests/gpu/planted.cu has an entry without
+ * guard, which shows that this test can fail.
  *
  * With one GPU, what needs two says so and looks at the one.
  * Run by hand: --only-device N - (what the test starts as a process of its own). */
@@ -32,7 +33,7 @@ enum { CONTEXT_MIB = 400 }; /* a context takes 500 and more */
         }                                                \
     } while (0)
 
-/* ---- one call of each operation, and what the CPU makes of it ---------------------------------------------------------- */
+/* ---- one call of each operation, and what the CPU makes of it -------------------------------- */
 
 typedef struct {
     scene s;
@@ -50,7 +51,8 @@ static void make_plain_calls(void)
     for (unsigned op = 0; op < KILN_OP_COUNT; op++) {
         plain_call *p = &plain[op];
         make_plain((kiln_op_id)op, n, n > 100 ? 0 : 1, &p->s, &p->call);
-        if (op_image_run(&p->right, &cpu, (kiln_op_id)op, p->call.args, 0, &err) != KILN_OK || p->right.status != KILN_OK)
+        if (op_image_run(&p->right, &cpu, (kiln_op_id)op, p->call.args, 0, &err) != KILN_OK ||
+            p->right.status != KILN_OK)
             call_off(kiln_op_name((kiln_op_id)op), p->right.err.msg);
     }
 }
@@ -64,7 +66,7 @@ static void free_plain_calls(void)
     }
 }
 
-/* ---- the current context ----------------------------------------------------------------------------------------------- */
+/* ---- the current context --------------------------------------------------------------------- */
 
 /* Which context has to be current after each step; the first step that left another one. */
 typedef struct {
@@ -82,18 +84,22 @@ static void look(void *context, const char *step)
 }
 
 /* Everything on `device` while `current` is current. Returns how often that changed. */
-static unsigned use_device(const kiln_ops *ops, int device, nv_context current, bool every_operation)
+static unsigned use_device(const kiln_ops *ops, int device, nv_context current,
+                           bool every_operation)
 {
     watch w = {.expected = current};
-    sibling s = {.ops = ops, .exec = {.device = device, .threads = 1}, .after_step = look, .context = &w};
+    sibling s = {
+        .ops = ops, .exec = {.device = device, .threads = 1}, .after_step = look, .context = &w};
     kiln_device_info info;
     kiln_error err = {0};
     char why[OP_WHY_MAX];
     nv_make_current(current);
     if (kiln_device_open(device, &info, &err) != KILN_OK) fail_msg("%s", err.msg);
     look(&w, "kiln_device_open");
-    if (kiln_device_stream_new(device, false, &s.exec.stream, &err) != KILN_OK) fail_msg("%s", err.msg);
-    if (kiln_device_stream_new(device, true, &s.exec.side, &err) != KILN_OK) fail_msg("%s", err.msg);
+    if (kiln_device_stream_new(device, false, &s.exec.stream, &err) != KILN_OK)
+        fail_msg("%s", err.msg);
+    if (kiln_device_stream_new(device, true, &s.exec.side, &err) != KILN_OK)
+        fail_msg("%s", err.msg);
     look(&w, "kiln_device_stream_new");
     void *const page = call_memory(1, 1 << 20);
     const bool pinned = kiln_device_pin(device, page, 1 << 20);
@@ -105,14 +111,17 @@ static unsigned use_device(const kiln_ops *ops, int device, nv_context current, 
     for (unsigned op = 0; op < KILN_OP_COUNT; op++) {
         op_image i;
         if (!every_operation && op != KILN_OP_knn) continue;
-        if (op_image_run(&i, &s, (kiln_op_id)op, plain[op].call.args, 0, &err) != KILN_OK) fail_msg("%s", err.msg);
-        if (!op_image_same(&plain[op].right, &i, why)) fail_msg("%s on device %d: %s", kiln_op_name((kiln_op_id)op), device, why);
+        if (op_image_run(&i, &s, (kiln_op_id)op, plain[op].call.args, 0, &err) != KILN_OK)
+            fail_msg("%s", err.msg);
+        if (!op_image_same(&plain[op].right, &i, why))
+            fail_msg("%s on device %d: %s", kiln_op_name((kiln_op_id)op), device, why);
         op_image_release(&i);
     }
     kiln_device_stream_free(device, s.exec.side);
     kiln_device_stream_free(device, s.exec.stream);
     look(&w, "kiln_device_stream_free");
-    if (w.changes > 0 && every_operation) print_message("device %d: after %s another context was current\n", device, w.step);
+    if (w.changes > 0 && every_operation)
+        print_message("device %d: after %s another context was current\n", device, w.step);
     nv_make_current(NULL);
     return w.changes;
 }
@@ -122,7 +131,8 @@ static void current_contexts_stay_as_they_are(void **state)
     (void)state;
     NEED_GPU();
     nv_context primary = nv_primary(0), foreign = nv_foreign(0);
-    if (devices == 1) print_message("one GPU: calls on another device than the current one's did not run\n");
+    if (devices == 1)
+        print_message("one GPU: calls on another device than the current one's did not run\n");
     for (int device = devices - 1; device >= 0; device--) {
         assert_int_equal(use_device(kiln_ops_cuda(), device, NULL, true), 0);
         assert_int_equal(use_device(kiln_ops_cuda(), device, primary, true), 0);
@@ -144,7 +154,7 @@ static void an_entry_without_guard_is_found(void **state)
     nv_foreign_free(foreign);
 }
 
-/* ---- runners ------------------------------------------------------------------------------------------------------------- */
+/* ---- runners --------------------------------------------------------------------------------- */
 
 static kiln_runner *new_runner(int device, uint64_t cap_bytes)
 {
@@ -161,10 +171,13 @@ static bool runs_right(kiln_runner *r, kiln_op_id op)
     op_image i;
     kiln_error err = {0};
     char why[OP_WHY_MAX] = "";
-    if (op_image_prepare(&i, op, plain[op].call.args, 1, &err) != KILN_OK) call_off("op_image_prepare", err.msg);
+    if (op_image_prepare(&i, op, plain[op].call.args, 1, &err) != KILN_OK)
+        call_off("op_image_prepare", err.msg);
     i.status = kiln_runner_run(r, op, i.args, &i.err);
-    const bool good = op_image_same(&plain[op].right, &i, why) && op_image_kept(&i, plain[op].call.args, why);
-    if (!good) fprintf(stderr, "%s by a runner (%s): %s\n", kiln_op_name(op), kiln_runner_name(r), why);
+    const bool good =
+        op_image_same(&plain[op].right, &i, why) && op_image_kept(&i, plain[op].call.args, why);
+    if (!good)
+        fprintf(stderr, "%s by a runner (%s): %s\n", kiln_op_name(op), kiln_runner_name(r), why);
     op_image_release(&i);
     return good;
 }
@@ -182,7 +195,8 @@ static void runners_leave_the_current_context(void **state)
         for (unsigned op = 0; op < KILN_OP_COUNT; op++) {
             uint64_t need = 0;
             kiln_error err = {0};
-            assert_int_equal(kiln_runner_need(r, (kiln_op_id)op, plain[op].call.args, &need, &err), KILN_OK);
+            assert_int_equal(kiln_runner_need(r, (kiln_op_id)op, plain[op].call.args, &need, &err),
+                             KILN_OK);
             assert_true(need > 0 && runs_right(r, (kiln_op_id)op));
             assert_ptr_equal(nv_current(), current);
         }
@@ -202,7 +216,8 @@ static void a_runner_keeps_its_cap(void **state)
         uint64_t need = 0;
         kiln_error err = {0};
         kiln_runner *r = new_runner(devices - 1, 0);
-        assert_int_equal(kiln_runner_need(r, (kiln_op_id)op, plain[op].call.args, &need, &err), KILN_OK);
+        assert_int_equal(kiln_runner_need(r, (kiln_op_id)op, plain[op].call.args, &need, &err),
+                         KILN_OK);
         kiln_runner_free(r);
         for (unsigned missing = 0; missing < 2; missing++) {
             r = new_runner(devices - 1, need - missing);
@@ -216,7 +231,7 @@ static void a_runner_keeps_its_cap(void **state)
     }
 }
 
-/* ---- many threads -------------------------------------------------------------------------------------------------------- */
+/* ---- many threads ---------------------------------------------------------------------------- */
 
 enum { THREADS = 4, LEAK_ROUNDS = 3 };
 
@@ -224,14 +239,16 @@ typedef struct {
     unsigned number, calls, wrong;
 } thread_work;
 
-/* Calls that alternate between devices and operations, each device with a runner of the thread's own. */
+/* Calls that alternate between devices and operations, each device with a runner of the thread's
+ * own. */
 static void *call_many(void *context)
 {
     thread_work *w = context;
     kiln_runner **runners = call_memory((uint64_t)devices, sizeof *runners);
     for (int d = 0; d < devices; d++) runners[d] = new_runner(d, (uint64_t)256 << 20);
     for (unsigned k = 0; k < w->calls; k++)
-        w->wrong += !runs_right(runners[(k + w->number) % (unsigned)devices], (kiln_op_id)((k * 7 + w->number) % KILN_OP_COUNT));
+        w->wrong += !runs_right(runners[(k + w->number) % (unsigned)devices],
+                                (kiln_op_id)((k * 7 + w->number) % KILN_OP_COUNT));
     if (nv_current() != NULL) w->wrong++;
     for (int d = 0; d < devices; d++) kiln_runner_free(runners[d]);
     free(runners);
@@ -262,9 +279,10 @@ static uint64_t free_bytes(int device)
     return info.free_bytes;
 }
 
-/* The least by which the memory in use of a device grew, in bytes, over rounds of calls, each of twice as many as the one before. A
- * leak grows in each round; other processes on the device take and give back memory in some. Ends with the first round in which no
- * device has less memory free. */
+/* The least by which the memory in use of a device grew, in bytes, over rounds of calls, each of
+ * twice as many as the one before. A leak grows in each round; other processes on the device take
+ * and give back memory in some. Ends with the first round in which no device has less memory
+ * free. */
 static int64_t least_growth(unsigned calls, int rounds)
 {
     uint64_t *before = call_memory((uint64_t)devices, sizeof *before);
@@ -275,8 +293,8 @@ static int64_t least_growth(unsigned calls, int rounds)
         assert_int_equal(run_threads(calls), 0);
         for (int d = 0; d < devices; d++) {
             const int64_t grown = (int64_t)(before[d] - free_bytes(d));
-            print_message("device %d: %u calls by %d threads on %d devices, %lld bytes less free\n", d, calls, THREADS, devices,
-                          (long long)grown);
+            print_message("device %d: %u calls by %d threads on %d devices, %lld bytes less free\n",
+                          d, calls, THREADS, devices, (long long)grown);
             if (grown > most) most = grown;
         }
         if (most < least) least = most;
@@ -289,14 +307,19 @@ static void threads_share_devices_and_leak_nothing(void **state)
 {
     (void)state;
     NEED_GPU();
-    const bool small = getenv("KILN_GPU_SMALL") != NULL;           /* under a tool that keeps memory of its own on the device */
-    assert_int_equal(run_threads(2 * THREADS * KILN_OP_COUNT), 0); /* what the driver keeps, it has then */
-    const int64_t leaked = small ? least_growth(THREADS * KILN_OP_COUNT, 1) : least_growth(2000, LEAK_ROUNDS);
-    if (leaked > 0 && !small) print_message("each round took memory; if other programs use the GPU, run this test without them\n");
+    /* under a tool that keeps memory of its own on the device */
+    const bool small = getenv("KILN_GPU_SMALL") != NULL;
+    /* what the driver keeps, it has then */
+    assert_int_equal(run_threads(2 * THREADS * KILN_OP_COUNT), 0);
+    const int64_t leaked =
+        small ? least_growth(THREADS * KILN_OP_COUNT, 1) : least_growth(2000, LEAK_ROUNDS);
+    if (leaked > 0 && !small)
+        print_message(
+            "each round took memory; if other programs use the GPU, run this test without them\n");
     assert_true(small || leaked == 0);
 }
 
-/* ---- processes of their own ---------------------------------------------------------------------------------------------- */
+/* ---- processes of their own ------------------------------------------------------------------ */
 
 /* --only-device N: all operations there. Fails when NVML lists this process on device 0. */
 static int only_device(int device)
@@ -310,11 +333,12 @@ static int only_device(int device)
     const int64_t during = (int64_t)(nv_used_bytes(0) - before) >> 20;
     kiln_runner_free(r);
     free_plain_calls();
-    printf("%lld MiB more on device 0 meanwhile; NVML lists the process %s device %d, %s device 0\n", (long long)during,
-           on_own ? "on" : "not on", device, on_first ? "on" : "not on");
+    printf(
+        "%lld MiB more on device 0 meanwhile; NVML lists the process %s device %d, %s device 0\n",
+        (long long)during, on_own ? "on" : "not on", device, on_first ? "on" : "not on");
     if (on_first) return 1;
-    /* In a container NVML may list no process at all. Then memory decides, which others may be using too: only a context's
-     * 500 MiB counts. */
+    /* In a container NVML may list no process at all. Then memory decides, which others may be
+     * using too: only a context's 500 MiB counts. */
     return !on_own && during >= CONTEXT_MIB;
 }
 
@@ -324,7 +348,8 @@ static void a_device_that_is_not_used_is_not_touched(void **state)
     (void)state;
     NEED_GPU();
     if (devices == 1) {
-        print_message("one GPU: that a process on device 1 leaves nothing on device 0 did not run\n");
+        print_message(
+            "one GPU: that a process on device 1 leaves nothing on device 0 did not run\n");
         return;
     }
     if (!can_run_again()) skip();
@@ -346,7 +371,8 @@ static void devices_that_are_not_there_are_refused(void **state)
     assert_int_equal(kiln_device_open(-1, &info, &err), KILN_E_DEVICE);
     if (!getenv("KILN_GPU_SMALL")) { /* tools count calls that fail */
         void *memory = NULL;
-        assert_int_equal(kiln_device_alloc(devices - 1, (size_t)1 << 50, &memory, &err), KILN_E_CAP);
+        assert_int_equal(kiln_device_alloc(devices - 1, (size_t)1 << 50, &memory, &err),
+                         KILN_E_CAP);
         assert_non_null(strstr(err.msg, "MiB free"));
     }
     assert_null(nv_current());
@@ -369,9 +395,12 @@ static int teardown(void **state)
 int main(int argc, char **argv)
 {
     const struct CMUnitTest tests[] = {
-        cmocka_unit_test(current_contexts_stay_as_they_are),      cmocka_unit_test(an_entry_without_guard_is_found),
-        cmocka_unit_test(runners_leave_the_current_context),      cmocka_unit_test(a_runner_keeps_its_cap),
-        cmocka_unit_test(threads_share_devices_and_leak_nothing), cmocka_unit_test(a_device_that_is_not_used_is_not_touched),
+        cmocka_unit_test(current_contexts_stay_as_they_are),
+        cmocka_unit_test(an_entry_without_guard_is_found),
+        cmocka_unit_test(runners_leave_the_current_context),
+        cmocka_unit_test(a_runner_keeps_its_cap),
+        cmocka_unit_test(threads_share_devices_and_leak_nothing),
+        cmocka_unit_test(a_device_that_is_not_used_is_not_touched),
         cmocka_unit_test(devices_that_are_not_there_are_refused),
     };
     devices = nv_open();

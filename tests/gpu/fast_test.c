@@ -1,6 +1,6 @@
-/* fast_test -- a fast picture (raster.h) on a GPU: at least 60 dB from the exact one in every profile, classic and antialiased, on
- * scenes that are generated and trained; the same bits each time, in one pass and in slabs; and the exact picture is none the worse
- * for it. */
+/* fast_test -- a fast picture (raster.h) on a GPU: at least 60 dB from the exact one in every
+ * profile, classic and antialiased, on scenes that are generated and trained; the same bits each
+ * time, in one pass and in slabs; and the exact picture is none the worse for it. */
 #include "kernels/violation.h"
 #include "tests/unit/truth_draw.h"
 
@@ -18,7 +18,8 @@ static bool has_gpu(void)
 {
     kiln_device_info info;
     kiln_error err;
-    return kiln_device_open(0, &info, &err) == KILN_OK && setenv("KILN_TEST_DEVICES", "cuda", 1) == 0;
+    return kiln_device_open(0, &info, &err) == KILN_OK &&
+           setenv("KILN_TEST_DEVICES", "cuda", 1) == 0;
 }
 
 static void must(kiln_status st, const kiln_error *err)
@@ -29,7 +30,8 @@ static void must(kiln_status st, const kiln_error *err)
 static uint64_t pixels_of(const picture *p) { return (uint64_t)p->view.width * p->view.height; }
 
 /* The listed pairs of a picture, drawn; rgba [pixels][4], depth [pixels] or NULL. */
-static void blend(const picture *p, kiln_profile_id profile, float background, bool fast, float *rgba, float *depth)
+static void blend(const picture *p, kiln_profile_id profile, float background, bool fast,
+                  float *rgba, float *depth)
 {
     kiln_error err = {0};
     const kiln_raster_args a = {.n = p->visible,
@@ -59,10 +61,12 @@ static double distance_db(const float *a, const float *b, uint64_t pixels)
 }
 
 /* A view's picture, each way twice, with depth and without. */
-static double least_of(const char *name, picture *p, kiln_profile_id profile, bool aa, float background)
+static double least_of(const char *name, picture *p, kiln_profile_id profile, bool aa,
+                       float background)
 {
     const uint64_t n = pixels_of(p);
-    float *const fast = malloc(n * 20), *const again = malloc(n * 20), *const exact = malloc(n * 16);
+    float *const fast = malloc(n * 20), *const again = malloc(n * 20),
+                 *const exact = malloc(n * 16);
     assert_true(fast && again && exact);
     blend(p, profile, background, true, fast, NULL);
     blend(p, profile, background, true, again, again + 4 * n);
@@ -75,8 +79,9 @@ static double least_of(const char *name, picture *p, kiln_profile_id profile, bo
         off += fabs((double)again[4 * n + i] - (double)p->depth[i]);
         sum += (double)p->depth[i];
     }
-    print_message("%-16s %-10s %-7s over %.0f: %.1f dB, depth %.1e\n", name, kiln_profiles[profile].name, aa ? "aa" : "classic",
-                  (double)background, db, off / sum);
+    print_message("%-16s %-10s %-7s over %.0f: %.1f dB, depth %.1e\n", name,
+                  kiln_profiles[profile].name, aa ? "aa" : "classic", (double)background, db,
+                  off / sum);
     assert_true(off <= 5e-3 * sum);
     free(fast);
     free(again);
@@ -94,13 +99,14 @@ static void every_profile(const truth_scene *s, const kiln_view *view_at, const 
                 picture p = {0};
                 kiln_view view = *view_at;
                 must(draw(s, &view, (kiln_profile_id)profile, aa, (float)white, &p, &err), &err);
-                under += !(least_of(name, &p, (kiln_profile_id)profile, aa, (float)white) >= LEAST_DB);
+                under +=
+                    !(least_of(name, &p, (kiln_profile_id)profile, aa, (float)white) >= LEAST_DB);
                 picture_release(&p);
             }
     assert_int_equal(under, 0);
 }
 
-/* ---- views --------------------------------------------------------------------------------------------------------------- */
+/* ---- views ----------------------------------------------------------------------------------- */
 static void orbit_view(kiln_view *v, int camera, uint32_t width, uint32_t height)
 {
     const double origin[3] = {0, 0, 0};
@@ -113,7 +119,10 @@ static void orbit_view(kiln_view *v, int camera, uint32_t width, uint32_t height
     kiln_view_init(v, r, t, origin, intrinsics, width, height, 0.2f, 1e10f);
 }
 
-static double number(const json_t *v) { return json_is_string(v) ? strtod(json_string_value(v), NULL) : json_number_value(v); }
+static double number(const json_t *v)
+{
+    return json_is_string(v) ? strtod(json_string_value(v), NULL) : json_number_value(v);
+}
 
 static void truth_view(const json_t *camera, kiln_view *v)
 {
@@ -127,7 +136,7 @@ static void truth_view(const json_t *camera, kiln_view *v)
                    (uint32_t)number(json_object_get(camera, "height")), 0.2f, 1e10f);
 }
 
-/* ---- tests --------------------------------------------------------------------------------------------------------------- */
+/* ---- tests ----------------------------------------------------------------------------------- */
 static void a_million_is_near_the_exact_picture(void **state)
 {
     truth_scene s;
@@ -185,11 +194,15 @@ static void blend_slab(const picture *p, uint64_t from, uint64_t to, kiln_raster
     uint64_t pairs = 0, row_pairs[256];
     const uint32_t rows = kiln_view_tiles_y(&p->view);
     assert_true(rows <= 256);
-    const kiln_tile_pairs_count_args count = {
-        .n = to - from, .splats = p->splats + from, .view = &p->view, .row1 = rows, .row_pairs = row_pairs};
+    const kiln_tile_pairs_count_args count = {.n = to - from,
+                                              .splats = p->splats + from,
+                                              .view = &p->view,
+                                              .row1 = rows,
+                                              .row_pairs = row_pairs};
     must(test_run(KILN_OP_tile_pairs_count, &count, &err), &err);
     for (uint32_t r = 0; r < rows; r++) pairs += row_pairs[r];
-    uint32_t *const counts = calloc((size_t)rows * kiln_view_tiles_x(&p->view), sizeof *counts), *const ranks = calloc(pairs, 4);
+    uint32_t *const counts = calloc((size_t)rows * kiln_view_tiles_x(&p->view), sizeof *counts),
+                    *const ranks = calloc(pairs, 4);
     assert_true(counts && ranks);
     const kiln_tile_pairs_emit_args emit = {.n = to - from,
                                             .splats = p->splats + from,
@@ -231,7 +244,8 @@ static void slabs_make_the_picture_of_one_pass(void **state)
     float *const whole = malloc(n * 20), *const slabs = malloc(n * 20);
     assert_true(pixels && whole && slabs);
     blend(&p, KILN_PROFILE_INRIA, 0.0f, true, whole, whole + 4 * n);
-    for (uint64_t k = 0; k < 3; k++) blend_slab(&p, p.visible * k / 3, p.visible * (k + 1) / 3, pixels);
+    for (uint64_t k = 0; k < 3; k++)
+        blend_slab(&p, p.visible * k / 3, p.visible * (k + 1) / 3, pixels);
     kiln_raster_finish(pixels, n, black, 1, slabs, slabs + 4 * n);
     assert_memory_equal(whole, slabs, n * 20);
     free(pixels);
@@ -241,7 +255,8 @@ static void slabs_make_the_picture_of_one_pass(void **state)
     truth_scene_release(&s);
 }
 
-/* Device memory that begins `off` bytes behind where the allocator put it, and holds a copy of `from`, or nothing. */
+/* Device memory that begins `off` bytes behind where the allocator put it, and holds a copy of
+ * `from`, or nothing. */
 static void *on_device(const kiln_exec *x, const void *from, size_t bytes, size_t off)
 {
     kiln_error err = {0};
@@ -256,7 +271,8 @@ static void blend_at(const picture *p, size_t off, float *rgba)
 {
     kiln_error err = {0};
     kiln_exec x = {.device = 0, .threads = 1};
-    const uint64_t none = KILN_VIOLATION_NONE, n = pixels_of(p), tiles = kiln_view_tiles_x(&p->view) * kiln_view_tiles_y(&p->view);
+    const uint64_t none = KILN_VIOLATION_NONE, n = pixels_of(p),
+                   tiles = kiln_view_tiles_x(&p->view) * kiln_view_tiles_y(&p->view);
     uint64_t violation;
     size_t work_bytes = 0;
     must(kiln_device_stream_new(0, false, &x.stream, &err), &err);
@@ -283,7 +299,8 @@ static void blend_at(const picture *p, size_t off, float *rgba)
     must(kiln_device_copy_out(&x, &violation, x.violation, sizeof violation, &err), &err);
     must(kiln_device_wait(&x, &err), &err);
     assert_true(violation == KILN_VIOLATION_NONE);
-    for (unsigned i = 0; i < sizeof parts / sizeof *parts; i++) kiln_device_free(0, (char *)parts[i] - (i < 2 ? off : 0));
+    for (unsigned i = 0; i < sizeof parts / sizeof *parts; i++)
+        kiln_device_free(0, (char *)parts[i] - (i < 2 ? off : 0));
     kiln_device_stream_free(0, x.stream);
 }
 
@@ -313,8 +330,9 @@ static void alignment_does_not_show(void **state)
 
 int main(void)
 {
-    const struct CMUnitTest tests[] = {
-        cmocka_unit_test(slabs_make_the_picture_of_one_pass), cmocka_unit_test(alignment_does_not_show),
-        cmocka_unit_test(a_million_is_near_the_exact_picture), cmocka_unit_test(trained_scenes_are_near_the_exact_picture)};
+    const struct CMUnitTest tests[] = {cmocka_unit_test(slabs_make_the_picture_of_one_pass),
+                                       cmocka_unit_test(alignment_does_not_show),
+                                       cmocka_unit_test(a_million_is_near_the_exact_picture),
+                                       cmocka_unit_test(trained_scenes_are_near_the_exact_picture)};
     return cmocka_run_group_tests_name("fast", tests, NULL, NULL);
 }

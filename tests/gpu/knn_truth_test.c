@@ -1,5 +1,6 @@
-/* knn_truth_test -- what distCUDA2 returns for up to ten million points, by the hash of its output (knn of truth.json), and
- * for fewer than four and for duplicates (knn_odd). KILN_TEST_DEVICES=cuda|cpu; a GPU where there is one. */
+/* knn_truth_test -- what distCUDA2 returns for up to ten million points, by the hash of its output
+ * (knn of truth.json), and for fewer than four and for duplicates (knn_odd).
+ * KILN_TEST_DEVICES=cuda|cpu; a GPU where there is one. */
 #include "stages/generate/inputs.h"
 #include "tests/gpu/call.h"
 #include "tests/unit/test_runner.h"
@@ -12,7 +13,10 @@
 
 #include <cmocka.h>
 
-static double number(const json_t *v) { return json_is_string(v) ? strtod(json_string_value(v), NULL) : json_number_value(v); }
+static double number(const json_t *v)
+{
+    return json_is_string(v) ? strtod(json_string_value(v), NULL) : json_number_value(v);
+}
 
 /* Point i as the truth had it: three floats in a row. */
 static void point_of(bool clustered, uint64_t seed, uint64_t i, float p[3])
@@ -32,7 +36,9 @@ typedef struct {
 /* Point i is the i % repeat'th of the seed. */
 static cloud make_cloud(bool clustered, uint64_t seed, uint64_t n, uint64_t repeat)
 {
-    cloud c = {.n = n, .means = call_memory(3 * n, sizeof(float)), .spacing2 = call_memory(n, sizeof(float))};
+    cloud c = {.n = n,
+               .means = call_memory(3 * n, sizeof(float)),
+               .spacing2 = call_memory(n, sizeof(float))};
 #pragma omp parallel for schedule(static)
     for (int64_t i = 0; i < (int64_t)n; i++) {
         float p[3];
@@ -95,14 +101,16 @@ static void clouds_have_the_hashes_of_distcuda2(void **state)
     {
         const uint64_t n = (uint64_t)number(json_object_get(row, "n"));
         const char *points = json_string_value(json_object_get(row, "points"));
-        if (n > most || !json_object_get(row, "fnv1a_of_input")) continue; /* a hundred million: means only; a file: knn_test */
-        cloud c = make_cloud(strcmp(points, "clustered") == 0, (uint64_t)number(json_object_get(row, "seed")), n, n);
+        /* a hundred million: means only; a file: knn_test */
+        if (n > most || !json_object_get(row, "fnv1a_of_input")) continue;
+        cloud c = make_cloud(strcmp(points, "clustered") == 0,
+                             (uint64_t)number(json_object_get(row, "seed")), n, n);
         assert_true(input_hash(&c) == hash_field(row, "fnv1a_of_input"));
         answer(&c);
         const uint64_t hash = kg_fnv1a(KG_FNV, c.spacing2, n * sizeof(float));
         const bool right = hash == hash_field(row, "fnv1a_of_float32_output");
-        print_message("%llu %s points: %016llx, %s\n", (unsigned long long)n, points, (unsigned long long)hash,
-                      right ? "as distCUDA2" : "NOT as distCUDA2");
+        print_message("%llu %s points: %016llx, %s\n", (unsigned long long)n, points,
+                      (unsigned long long)hash, right ? "as distCUDA2" : "NOT as distCUDA2");
         wrong += !right;
         compared++;
         free_cloud(&c);

@@ -1,5 +1,5 @@
-/* makers_internal -- what the files of makers share: each has the arguments of some operations, for makers.c to find by their
- * names. */
+/* makers_internal -- what the files of makers share: each has the arguments of some operations, for
+ * makers.c to find by their names. */
 #ifndef KILN_TESTS_GPU_MAKERS_INTERNAL_H
 #define KILN_TESTS_GPU_MAKERS_INTERNAL_H
 
@@ -23,7 +23,8 @@ bool make_ranks(const scene *s, unsigned variant, kiln_ranks_args *a, made_call 
 bool make_spatial_order(const scene *s, unsigned variant, kiln_spatial_order_args *a, made_call *c);
 bool make_palette_train(const scene *s, unsigned variant, kiln_palette_train_args *a, made_call *c);
 bool make_palette_index(const scene *s, unsigned variant, kiln_palette_index_args *a, made_call *c);
-bool make_palette_assign(const scene *s, unsigned variant, kiln_palette_assign_args *a, made_call *c);
+bool make_palette_assign(const scene *s, unsigned variant, kiln_palette_assign_args *a,
+                         made_call *c);
 bool make_undistort(const scene *s, unsigned variant, kiln_undistort_args *a, made_call *c);
 bool make_prune(const scene *s, unsigned variant, kiln_prune_args *a, made_call *c);
 bool make_sh_halves(const scene *s, unsigned variant, kiln_sh_halves_args *a, made_call *c);
@@ -43,7 +44,8 @@ bool make_metrics(const scene *s, unsigned variant, kiln_metrics_args *a, made_c
 bool make_ssim(const scene *s, unsigned variant, kiln_ssim_args *a, made_call *c);
 bool make_ssim_backward(const scene *s, unsigned variant, kiln_ssim_backward_args *a, made_call *c);
 bool make_ssim3d(const scene *s, unsigned variant, kiln_ssim3d_args *a, made_call *c);
-bool make_ssim3d_backward(const scene *s, unsigned variant, kiln_ssim3d_backward_args *a, made_call *c);
+bool make_ssim3d_backward(const scene *s, unsigned variant, kiln_ssim3d_backward_args *a,
+                          made_call *c);
 bool make_pixel_hashes(const scene *s, unsigned variant, kiln_pixel_hashes_args *a, made_call *c);
 bool make_png_rows(const scene *s, unsigned variant, kiln_png_rows_args *a, made_call *c);
 bool make_pixel_bytes(const scene *s, unsigned variant, kiln_pixel_bytes_args *a, made_call *c);

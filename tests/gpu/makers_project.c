@@ -6,14 +6,16 @@ bool make_sh_halves(const scene *s, unsigned variant, kiln_sh_halves_args *a, ma
 {
     static const uint32_t columns[] = {72, 72, 45, 0};
     if (variant >= sizeof columns / sizeof *columns || s->spec.of_views) return false;
-    const uint64_t first = variant == 1 ? s->n / 3 : 0, words = kiln_sh_words(columns[variant]) * s->n;
+    const uint64_t first = variant == 1 ? s->n / 3 : 0,
+                   words = kiln_sh_words(columns[variant]) * s->n;
     *a = (kiln_sh_halves_args){.rows = s->n,
                                .first = first,
                                .n = variant == 1 ? s->n / 2 : s->n,
                                .columns = columns[variant],
                                .shN = s->shN,
                                .halves = made_own(c, words, sizeof *a->halves)};
-    for (uint64_t i = 0; i < words; i++) a->halves[i] = (uint32_t)(i * 2654435761u); /* other rows stay as they are */
+    /* other rows stay as they are */
+    for (uint64_t i = 0; i < words; i++) a->halves[i] = (uint32_t)(i * 2654435761u);
     return true;
 }
 

@@ -8,15 +8,20 @@ typedef struct {
     uint64_t pairs;
 } band;
 
-/* Variant 0: the whole picture, 1: its last tile row, 2: without its borders, 3: nothing of it; as far as that is not
- * more than a test can take. */
+/* Variant 0: the whole picture, 1: its last tile row, 2: without its borders, 3: nothing of it; as
+ * far as that is not more than a test can take. */
 static bool pick_band(scene *s, unsigned variant, band *b)
 {
     enum { PIXELS = 640 * 368, PAIRS = 200000 };
     const uint32_t rows = kiln_view_tiles_y(&s->view);
     if (variant > 3 || (variant > 0 && rows < 3)) return false;
     if (!scene_look_quickly(s)) return false;
-    *b = (band){.row0 = variant == 1 ? rows - 1 : variant == 2 ? 1 : 0, .row1 = variant == 2 ? rows - 1 : variant == 3 ? 0 : rows};
+    *b = (band){.row0 = variant == 1   ? rows - 1
+                        : variant == 2 ? 1
+                                       : 0,
+                .row1 = variant == 2   ? rows - 1
+                        : variant == 3 ? 0
+                                       : rows};
     if (variant == 0 && rows * KILN_TILE * (uint64_t)s->view.width > PIXELS) b->row0 = rows / 2;
     for (uint32_t r = b->row0; r < b->row1; r++) {
         const uint64_t pixels = (uint64_t)(r + 1 - b->row0) * KILN_TILE * s->view.width;
@@ -39,11 +44,13 @@ bool make_tile_pairs_count(scene *s, unsigned variant, kiln_tile_pairs_count_arg
                                       .view = &s->view,
                                       .row0 = b.row0,
                                       .row1 = b.row1,
-                                      .row_pairs = made_own(c, b.row1 - b.row0, sizeof *a->row_pairs)};
+                                      .row_pairs =
+                                          made_own(c, b.row1 - b.row0, sizeof *a->row_pairs)};
     return true;
 }
 
-/* Variants 4 and 5: the first one's band with a bound instead of a count, too large and too small. */
+/* Variants 4 and 5: the first one's band with a bound instead of a count, too large and too
+ * small. */
 bool make_tile_pairs_emit(scene *s, unsigned variant, kiln_tile_pairs_emit_args *a, made_call *c)
 {
     band b;
@@ -57,15 +64,18 @@ bool make_tile_pairs_emit(scene *s, unsigned variant, kiln_tile_pairs_emit_args 
         .row0 = b.row0,
         .row1 = b.row1,
         .capacity = b.pairs,
-        .tile_counts = made_own(c, (uint64_t)(b.row1 - b.row0) * kiln_view_tiles_x(&s->view), sizeof *a->tile_counts),
+        .tile_counts = made_own(c, (uint64_t)(b.row1 - b.row0) * kiln_view_tiles_x(&s->view),
+                                sizeof *a->tile_counts),
         .ranks = made_own(c, b.pairs, sizeof *a->ranks),
         .n_pairs = bound ? made_own(c, 2, sizeof *a->n_pairs) : NULL};
     return true;
 }
 
-/* What a camera sees, in no order, with room for `spare` more, which would be listed everywhere if anybody looked at them. Some
- * share their depths, or half of them do, and of those some their source rows. */
-static void scatter(const scene *s, uint64_t spare, bool equal, kiln_tile_lists_args *a, made_call *c)
+/* What a camera sees, in no order, with room for `spare` more, which would be listed everywhere if
+ * anybody looked at them. Some share their depths, or half of them do, and of those some their
+ * source rows. */
+static void scatter(const scene *s, uint64_t spare, bool equal, kiln_tile_lists_args *a,
+                    made_call *c)
 {
     const uint64_t n = s->visible, step = n % 7919 ? 7919 : 1; /* a prime */
     kiln_splat2d *splats = made_own(c, n + spare, sizeof *splats);
@@ -79,16 +89,21 @@ static void scatter(const scene *s, uint64_t spare, bool equal, kiln_tile_lists_
         rows[i] = (uint32_t)(equal ? from * 31 % 17 : UINT32_MAX - from);
     }
     for (uint64_t i = n; i < n + spare; i++) {
-        splats[i] = (kiln_splat2d){.conic = {1e-12f, 0, 1e-12f}, .power_min = -5, .tile_x1 = 1 << 16, .tile_y1 = 1 << 16};
+        splats[i] = (kiln_splat2d){
+            .conic = {1e-12f, 0, 1e-12f}, .power_min = -5, .tile_x1 = 1 << 16, .tile_y1 = 1 << 16};
         depths[i] = FLT_TRUE_MIN;
     }
     *visible = n;
-    *a = (kiln_tile_lists_args){
-        .n = n + spare, .n_visible = visible, .splats = splats, .depths = depths, .source_rows = rows, .view = &s->view};
+    *a = (kiln_tile_lists_args){.n = n + spare,
+                                .n_visible = visible,
+                                .splats = splats,
+                                .depths = depths,
+                                .source_rows = rows,
+                                .view = &s->view};
 }
 
-/* Variant 0: room to spare for both, 1: none, and many of one depth, 2: no room for the last Gaussian, 3: for half of the pairs,
- * 4: nothing is visible; 5 to 7: the other bands. */
+/* Variant 0: room to spare for both, 1: none, and many of one depth, 2: no room for the last
+ * Gaussian, 3: for half of the pairs, 4: nothing is visible; 5 to 7: the other bands. */
 bool make_tile_lists(scene *s, unsigned variant, kiln_tile_lists_args *a, made_call *c)
 {
     band b;
@@ -99,7 +114,8 @@ bool make_tile_lists(scene *s, unsigned variant, kiln_tile_lists_args *a, made_c
     a->row0 = b.row0;
     a->row1 = b.row1;
     a->capacity = variant == 0 ? b.pairs + 1000 : variant == 3 ? b.pairs / 2 : b.pairs;
-    a->tile_counts = made_own(c, (uint64_t)(b.row1 - b.row0) * kiln_view_tiles_x(&s->view), sizeof *a->tile_counts);
+    a->tile_counts = made_own(c, (uint64_t)(b.row1 - b.row0) * kiln_view_tiles_x(&s->view),
+                              sizeof *a->tile_counts);
     a->ids = made_own(c, a->capacity, sizeof *a->ids);
     a->stats = made_own(c, 3, sizeof *a->stats);
     return true;

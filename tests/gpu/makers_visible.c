@@ -5,8 +5,9 @@
 
 #include <string.h>
 
-/* What a scene's camera sees, as it comes from project: room for all rows, the visible ones first. Variant 0: the first chunk, with
- * room to spare; 1: behind five others, with room for half; 2: no room is left. */
+/* What a scene's camera sees, as it comes from project: room for all rows, the visible ones first.
+ * Variant 0: the first chunk, with room to spare; 1: behind five others, with room for half; 2: no
+ * room is left. */
 bool make_visible_gather(scene *s, unsigned variant, kiln_visible_gather_args *a, made_call *c)
 {
     if (variant > 2 || s->n == 0 || !scene_look_quickly(s)) return false;
@@ -35,27 +36,28 @@ bool make_visible_gather(scene *s, unsigned variant, kiln_visible_gather_args *a
 /* The tiles that ask for more: a checkerboard, or all; summed as visible.h says. */
 static const uint32_t *make_live(made_call *c, const kiln_view *view, bool all)
 {
-    const uint64_t wide = (uint64_t)kiln_view_tiles_x(view) + 1, high = (uint64_t)kiln_view_tiles_y(view) + 1;
+    const uint64_t wide = (uint64_t)kiln_view_tiles_x(view) + 1,
+                   high = (uint64_t)kiln_view_tiles_y(view) + 1;
     uint32_t *live = made_own(c, wide * high, sizeof *live);
     for (uint64_t y = 1; y < high; y++)
         for (uint64_t x = 1; x < wide; x++)
-            live[y * wide + x] = live[(y - 1) * wide + x] + live[y * wide + x - 1] - live[(y - 1) * wide + x - 1] +
-                                 (all || (x / 3 + y / 2) % 2 == 0);
+            live[y * wide + x] = live[(y - 1) * wide + x] + live[y * wide + x - 1] -
+                                 live[(y - 1) * wide + x - 1] + (all || (x / 3 + y / 2) % 2 == 0);
     return live;
 }
 
-/* Variant 0: the middle half in depth, some tiles; 1: of the depth in the middle those with higher rows, all tiles; 2: none, as the
- * slab is empty. */
+/* Variant 0: the middle half in depth, some tiles; 1: of the depth in the middle those with higher
+ * rows, all tiles; 2: none, as the slab is empty. */
 bool make_visible_window(scene *s, unsigned variant, kiln_visible_window_args *a, made_call *c)
 {
     kiln_visible_gather_args g;
     if (variant > 2 || !make_visible_gather(s, 0, &g, c) || s->visible < 4) return false;
     const kiln_splat2d *from = &s->splats[s->visible / 4], *middle = &s->splats[s->visible / 2],
                        *to = &s->splats[s->visible / 4 * 3];
-    const uint64_t keys[][2] = {
-        {kiln_depth_key(from->depth, 0), kiln_depth_key(to->depth, 0)},
-        {kiln_depth_key(middle->depth, g.source_rows[middle->row]), kiln_depth_key(middle->depth, UINT32_MAX)},
-        {1, 2}};
+    const uint64_t keys[][2] = {{kiln_depth_key(from->depth, 0), kiln_depth_key(to->depth, 0)},
+                                {kiln_depth_key(middle->depth, g.source_rows[middle->row]),
+                                 kiln_depth_key(middle->depth, UINT32_MAX)},
+                                {1, 2}};
     *a = (kiln_visible_window_args){.n = g.n,
                                     .splats = g.splats,
                                     .n_visible = g.n_visible,
@@ -80,12 +82,13 @@ bool make_visible_order(scene *s, unsigned variant, kiln_visible_order_args *a, 
         chunks[i] = (uint32_t)(i / 3);
         order[i] = (uint32_t)(variant == 1 ? n / 2 : n - 1 - i);
     }
-    *a = (kiln_visible_order_args){.n = n,
-                                   .splats = s->splats,
-                                   .chunks = variant < 2 ? chunks : NULL,
-                                   .order = order,
-                                   .ordered = made_own(c, n, sizeof *a->ordered),
-                                   .ordered_chunks = variant < 2 ? made_own(c, n, sizeof *a->ordered_chunks) : NULL,
-                                   .ordered_rows = made_own(c, n, sizeof *a->ordered_rows)};
+    *a = (kiln_visible_order_args){
+        .n = n,
+        .splats = s->splats,
+        .chunks = variant < 2 ? chunks : NULL,
+        .order = order,
+        .ordered = made_own(c, n, sizeof *a->ordered),
+        .ordered_chunks = variant < 2 ? made_own(c, n, sizeof *a->ordered_chunks) : NULL,
+        .ordered_rows = made_own(c, n, sizeof *a->ordered_rows)};
     return true;
 }

@@ -7,7 +7,8 @@
 #include <string.h>
 #include <unistd.h>
 
-/* Signatures as in cuda.h and nvml.h of CUDA 13.0; handles as the integers and pointers that they are. */
+/* Signatures as in cuda.h and nvml.h of CUDA 13.0; handles as the integers and pointers that they
+ * are. */
 typedef struct {
     unsigned char bytes[16];
 } driver_uuid;
@@ -121,8 +122,8 @@ static void *monitor_of(int device)
     size_t at = 4;
     NV_MUST(cuDeviceGetUuid_v2(&id, handle_of(device)));
     for (unsigned i = 0; i < 16; i++)
-        at +=
-            (size_t)snprintf(text + at, sizeof text - at, "%s%02x", i == 4 || i == 6 || i == 8 || i == 10 ? "-" : "", id.bytes[i]);
+        at += (size_t)snprintf(text + at, sizeof text - at, "%s%02x",
+                               i == 4 || i == 6 || i == 8 || i == 10 ? "-" : "", id.bytes[i]);
     NV_MUST(nvmlDeviceGetHandleByUUID(text, &monitor));
     return monitor;
 }

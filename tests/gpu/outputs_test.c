@@ -1,5 +1,5 @@
-/* outputs_test -- pictures drawn in a single pass on a GPU, cameras in turn, are those drawn from a drawing; with all that can be
- * made of them, small ones and ones that are copied in parts. */
+/* outputs_test -- pictures drawn in a single pass on a GPU, cameras in turn, are those drawn from a
+ * drawing; with all that can be made of them, small ones and ones that are copied in parts. */
 #include "kernels/draw/draw.h"
 #include "tests/unit/truth_scene.h"
 
@@ -20,7 +20,7 @@ static void must(kiln_status st, const kiln_error *err)
     if (st != KILN_OK) fail_msg("%s", err->msg);
 }
 
-/* ---- what is drawn ----------------------------------------------------------------------------------------------------- */
+/* ---- what is drawn --------------------------------------------------------------------------- */
 static kiln_status give_chunk(void *context, uint32_t index, kiln_draw_chunk *out, kiln_error *err)
 {
     static uint32_t rows[GAUSSIANS];
@@ -39,7 +39,8 @@ static kiln_status give_chunk(void *context, uint32_t index, kiln_draw_chunk *ou
     return KILN_OK;
 }
 
-static kiln_status give_header(void *context, uint32_t index, kiln_draw_chunk_header *out, kiln_error *err)
+static kiln_status give_header(void *context, uint32_t index, kiln_draw_chunk_header *out,
+                               kiln_error *err)
 {
     const truth_scene *s = context;
     (void)index;
@@ -50,7 +51,8 @@ static kiln_status give_header(void *context, uint32_t index, kiln_draw_chunk_he
 
 static void view_of(kiln_view *v, unsigned kind)
 {
-    static const uint32_t sizes[KINDS][2] = {{333, 200}, {640, 400}, {1280, 720}, {64, 48}, {1001, 401}, {320, 1000}};
+    static const uint32_t sizes[KINDS][2] = {{333, 200}, {640, 400},  {1280, 720},
+                                             {64, 48},   {1001, 401}, {320, 1000}};
     const uint32_t width = sizes[kind][0], height = sizes[kind][1];
     const double origin[3] = {0, 0, 0};
     double r[9], t[3];
@@ -62,7 +64,7 @@ static void view_of(kiln_view *v, unsigned kind)
     kiln_view_init(v, r, t, origin, intrinsics, width, height, 0.2f, 1e10f);
 }
 
-/* ---- what comes of it --------------------------------------------------------------------------------------------------- */
+/* ---- what comes of it ------------------------------------------------------------------------ */
 typedef struct {
     uint64_t pixels, hash_bytes, row_bytes, colour_bytes;
     float *rgba, *depth;
@@ -77,7 +79,10 @@ static results results_make(const kiln_view *v, unsigned kind)
     results r = {
         .pixels = (uint64_t)width * height,
         .png = {.width = width, .height = height, .n = height, .step = 4, .channels = 3, .bits = 8},
-        .bytes = {.width = width - kind % 2, .height = height - kind % 3, .stride = width, .layout = kind % KILN_N_PIXEL_LAYOUTS}};
+        .bytes = {.width = width - kind % 2,
+                  .height = height - kind % 3,
+                  .stride = width,
+                  .layout = kind % KILN_N_PIXEL_LAYOUTS}};
     r.hash_bytes = KILN_PIXEL_HASH_BYTES * kiln_pixel_pieces(r.pixels);
     r.row_bytes = height * kiln_png_row_bytes(&r.png);
     r.colour_bytes = kiln_pixel_bytes_size(r.bytes.layout, r.bytes.width, r.bytes.height);
@@ -101,7 +106,11 @@ static void results_free(results *r)
 
 static kiln_draw_outputs outputs_of(const results *r)
 {
-    return (kiln_draw_outputs){.rgba = r->rgba, .depth = r->depth, .hashes = r->hashes, .png = &r->png, .bytes = &r->bytes};
+    return (kiln_draw_outputs){.rgba = r->rgba,
+                               .depth = r->depth,
+                               .hashes = r->hashes,
+                               .png = &r->png,
+                               .bytes = &r->bytes};
 }
 
 static void results_clear(const results *r)
@@ -133,18 +142,21 @@ static void make_right(const results *r)
     const struct {
         kiln_op_id op;
         const void *args;
-    } calls[] = {{KILN_OP_pixel_hashes, &hashes}, {KILN_OP_png_rows, &png}, {KILN_OP_pixel_bytes, &bytes}};
+    } calls[] = {
+        {KILN_OP_pixel_hashes, &hashes}, {KILN_OP_png_rows, &png}, {KILN_OP_pixel_bytes, &bytes}};
     for (size_t i = 0; i < sizeof calls / sizeof *calls; i++) {
         kiln_error err = {0};
         size_t capacity = 0;
-        must(kiln_op_call(kiln_ops_cpu(), calls[i].op, &x, calls[i].args, NULL, &capacity, &err), &err);
+        must(kiln_op_call(kiln_ops_cpu(), calls[i].op, &x, calls[i].args, NULL, &capacity, &err),
+             &err);
         void *const work = malloc(capacity + 1);
-        must(kiln_op_call(kiln_ops_cpu(), calls[i].op, &x, calls[i].args, work, &capacity, &err), &err);
+        must(kiln_op_call(kiln_ops_cpu(), calls[i].op, &x, calls[i].args, work, &capacity, &err),
+             &err);
         free(work);
     }
 }
 
-/* ---- the test ------------------------------------------------------------------------------------------------------------ */
+/* ---- the test -------------------------------------------------------------------------------- */
 typedef struct {
     truth_scene scene;
     kiln_runner *runner;
@@ -160,7 +172,8 @@ static void draw_right(fixture *f, unsigned kind)
     kiln_drawing d;
     kiln_draw_scene *s = &f->scenes[kind];
     must(kiln_draw_collect(f->runner, s, &d, &err), &err);
-    const kiln_draw_want want = {.background = background, .rgba = f->right[kind].rgba, .depth = f->right[kind].depth};
+    const kiln_draw_want want = {
+        .background = background, .rgba = f->right[kind].rgba, .depth = f->right[kind].depth};
     must(kiln_draw_picture(f->runner, s, &d, &want, NULL, &err), &err);
     kiln_drawing_release(&d);
     make_right(&f->right[kind]);
@@ -188,7 +201,8 @@ static void open_all(fixture *f, bool sync)
     }
     for (unsigned i = 0; i < PICTURES; i++) {
         f->got[i] = results_make(&f->views[i % KINDS], i % KINDS);
-        if (i % 2) assert_true(kiln_device_pin(0, f->got[i].rgba, f->got[i].pixels * 16)); /* copied with and without a wait */
+        /* copied with and without a wait */
+        if (i % 2) assert_true(kiln_device_pin(0, f->got[i].rgba, f->got[i].pixels * 16));
     }
 }
 
@@ -217,7 +231,8 @@ static void check_all(bool sync)
         for (unsigned i = 0; i < PICTURES; i++) results_clear(&f->got[i]);
         for (unsigned i = 0; i < PICTURES; i++) {
             const kiln_draw_outputs to = outputs_of(&f->got[i]);
-            const kiln_draw_want want = {.ways = KILN_DRAW_SINGLE_PASS, .background = background, .single_pass = &to};
+            const kiln_draw_want want = {
+                .ways = KILN_DRAW_SINGLE_PASS, .background = background, .single_pass = &to};
             kiln_draw_stats stats;
             must(kiln_draw(f->runner, &f->scenes[i % KINDS], &want, &stats, &err), &err);
             assert_int_equal(stats.way, KILN_DRAW_SINGLE_PASS);

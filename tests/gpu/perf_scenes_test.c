@@ -1,6 +1,7 @@
-/* perf_scenes_test -- the scenes of 1 and 6 million Gaussians of stages/generate/inputs.h, as three cameras of 1920 x 1080 see
- * them: as many pairs as truth.json's perf_scenes has (counted by brute force on the renderers' own projections), within
- * 0.05 %, and as many visible ones, within 2. KILN_TEST_DEVICES=cuda|cpu; a GPU where there is one. */
+/* perf_scenes_test -- the scenes of 1 and 6 million Gaussians of stages/generate/inputs.h, as three
+ * cameras of 1920 x 1080 see them: as many pairs as truth.json's perf_scenes has (counted by brute
+ * force on the renderers' own projections), within 0.05 %, and as many visible ones, within 2.
+ * KILN_TEST_DEVICES=cuda|cpu; a GPU where there is one. */
 #include "stages/generate/inputs.h"
 #include "tests/gpu/call.h"
 #include "tests/unit/test_runner.h"
@@ -27,7 +28,10 @@ static uint64_t chunk_rows(const big_scene *s, uint64_t chunk)
     return left < CHUNK ? left : CHUNK;
 }
 
-static float *chunk_planes(const big_scene *s, uint64_t chunk) { return s->data + chunk * CHUNK * PLANES; }
+static float *chunk_planes(const big_scene *s, uint64_t chunk)
+{
+    return s->data + chunk * CHUNK * PLANES;
+}
 
 static void put(float *planes, uint64_t rows, uint64_t i, const kg_splat *g)
 {
@@ -62,7 +66,8 @@ static void set_view(kiln_view *v, unsigned camera, float near_m, kiln_profile_i
     for (int i = 0; i < 9; i++) r[i] = (double)c.R[i];
     for (int i = 0; i < 3; i++) t[i] = (double)c.t[i];
     const double intrinsics[4] = {(double)c.fx, (double)c.fy, (double)c.cx, (double)c.cy};
-    kiln_view_init(v, r, t, origin, intrinsics, WIDTH, HEIGHT, near_m, kiln_profiles[profile].far_m);
+    kiln_view_init(v, r, t, origin, intrinsics, WIDTH, HEIGHT, near_m,
+                   kiln_profiles[profile].far_m);
 }
 
 static void must(kiln_op_id op, const void *args)
@@ -71,8 +76,10 @@ static void must(kiln_op_id op, const void *args)
     if (test_run(op, args, &err) != KILN_OK) fail_msg("%s", err.msg);
 }
 
-/* The visible ones of all chunks, one chunk after the other; rows are those of the scene. Free *out. */
-static uint64_t find_visible(const big_scene *s, const kiln_view *v, kiln_profile_id profile, kiln_splat2d **out)
+/* The visible ones of all chunks, one chunk after the other; rows are those of the scene. Free
+ * *out. */
+static uint64_t find_visible(const big_scene *s, const kiln_view *v, kiln_profile_id profile,
+                             kiln_splat2d **out)
 {
     uint64_t visible = 0;
     *out = call_memory(s->n, sizeof **out);
@@ -90,7 +97,8 @@ static uint64_t find_visible(const big_scene *s, const kiln_view *v, kiln_profil
                                      .splats = *out + visible,
                                      .n_visible = &found};
         must(KILN_OP_project, &a);
-        for (uint64_t i = visible; i < visible + found; i++) (*out)[i].row += (uint32_t)(chunk * CHUNK);
+        for (uint64_t i = visible; i < visible + found; i++)
+            (*out)[i].row += (uint32_t)(chunk * CHUNK);
         visible += found;
     }
     return visible;
@@ -114,14 +122,16 @@ static kiln_splat2d *in_depth_order(const kiln_splat2d *found, uint64_t n)
     return out;
 }
 
-static uint64_t count_pairs(const big_scene *s, const kiln_view *v, kiln_profile_id profile, uint64_t *visible)
+static uint64_t count_pairs(const big_scene *s, const kiln_view *v, kiln_profile_id profile,
+                            uint64_t *visible)
 {
     enum { ROWS = (HEIGHT + KILN_TILE - 1) / KILN_TILE };
     uint64_t row_pairs[ROWS], pairs = 0;
     kiln_splat2d *found;
     *visible = find_visible(s, v, profile, &found);
     kiln_splat2d *splats = in_depth_order(found, *visible);
-    const kiln_tile_pairs_count_args a = {.n = *visible, .splats = splats, .view = v, .row1 = ROWS, .row_pairs = row_pairs};
+    const kiln_tile_pairs_count_args a = {
+        .n = *visible, .splats = splats, .view = v, .row1 = ROWS, .row_pairs = row_pairs};
     must(KILN_OP_tile_pairs_count, &a);
     for (uint32_t r = 0; r < ROWS; r++) pairs += row_pairs[r];
     free(splats);
@@ -146,8 +156,9 @@ static bool meets(const big_scene *s, const json_t *row, kiln_profile_id profile
     set_view(&v, (unsigned)field(row, "camera"), (float)field(row, "near"), profile);
     const double pairs = (double)count_pairs(s, &v, profile, &visible), off = pairs / exact - 1.0;
     const double more = (double)visible - want_visible; /* NAN where the truth does not have it */
-    print_message("%2.0f million, camera %2.0f, %-10s: pairs %+.5f %% of %.0f, visible %llu", field(row, "millions"),
-                  field(row, "camera"), kiln_profiles[profile].name, 100.0 * off, exact, (unsigned long long)visible);
+    print_message("%2.0f million, camera %2.0f, %-10s: pairs %+.5f %% of %.0f, visible %llu",
+                  field(row, "millions"), field(row, "camera"), kiln_profiles[profile].name,
+                  100.0 * off, exact, (unsigned long long)visible);
     if (!isnan(more)) print_message(" (%+.0f)", more);
     print_message("\n");
     return fabs(off) <= 0.0005 && !(fabs(more) > 2.0);
@@ -171,7 +182,8 @@ static void pairs_are_as_many_as_by_brute_force(uint64_t millions)
     json_array_foreach(json_object_get(json_object_get(truth, "perf_scenes"), "rows"), i, row)
     {
         if ((uint64_t)field(row, "millions") != millions) continue;
-        for (unsigned p = 0; p < KILN_PROFILE_COUNT; p++) missed += !meets(&s, row, (kiln_profile_id)p);
+        for (unsigned p = 0; p < KILN_PROFILE_COUNT; p++)
+            missed += !meets(&s, row, (kiln_profile_id)p);
         rows++;
     }
     free(s.data);

@@ -16,15 +16,15 @@ __global__ void do_nothing() {}
 
 } // namespace
 
-extern "C" kiln_status kiln_planted_unguarded(const kiln_exec *x, const kiln_knn_args *a, void *work, size_t *work_bytes,
-                                              kiln_error *err)
+extern "C" kiln_status kiln_planted_unguarded(const kiln_exec *x, const kiln_knn_args *a,
+                                              void *work, size_t *work_bytes, kiln_error *err)
 {
     CUDA_TRY(cudaSetDevice(x->device));
     return kiln_knn_cuda(x, a, work, work_bytes, err);
 }
 
-extern "C" kiln_status kiln_planted_write(const kiln_exec *x, const kiln_knn_args *a, void *work, size_t *work_bytes,
-                                          kiln_error *err)
+extern "C" kiln_status kiln_planted_write(const kiln_exec *x, const kiln_knn_args *a, void *work,
+                                          size_t *work_bytes, kiln_error *err)
 {
     kiln::entry entry(x, "planted_write");
     CUDA_ENTER(entry.guard);
@@ -36,8 +36,8 @@ extern "C" kiln_status kiln_planted_write(const kiln_exec *x, const kiln_knn_arg
     return KILN_OK;
 }
 
-extern "C" kiln_status kiln_planted_launch(const kiln_exec *x, const kiln_knn_args *, void *work, size_t *work_bytes,
-                                           kiln_error *err)
+extern "C" kiln_status kiln_planted_launch(const kiln_exec *x, const kiln_knn_args *, void *work,
+                                           size_t *work_bytes, kiln_error *err)
 {
     enum { TOO_MANY = 4096 }; /* threads; a block has 1024 at most */
     kiln::entry entry(x, "planted_launch");

@@ -1,5 +1,5 @@
-/* planted -- operations with the faults that our own must not have, to see that they are found. Each takes the place of
- * knn in a table. */
+/* planted -- operations with the faults that our own must not have, to see that they are found.
+ * Each takes the place of knn in a table. */
 #ifndef KILN_TESTS_GPU_PLANTED_H
 #define KILN_TESTS_GPU_PLANTED_H
 

@@ -1,8 +1,9 @@
-/* planted_test -- faults planted in an operation (planted.cu) are told: with kernel, file and line under --sync, and without
- * it as an error that says how to find the kernel; by the operation itself, by what waits for it, and by a runner.
+/* planted_test -- faults planted in an operation (planted.cu) are told: with kernel, file and line
+ * under --sync, and without it as an error that says how to find the kernel; by the operation
+ * itself, by what waits for it, and by a runner.
  *
- * Each fault may cost the context, so each is a process of its own: --call|--runner write|launch sync|async,
- * --provoke - sync|async.
+ * Each fault may cost the context, so each is a process of its own: --call|--runner write|launch
+ * sync|async, --provoke - sync|async.
  */
 #include "kernels/device.h"
 #include "kernels/runner.h"
@@ -21,7 +22,7 @@
 
 static int devices; /* that this process sees */
 
-/* ---- the table that a runner gets here: knn has the fault ---------------------------------------------------------------- */
+/* ---- the table that a runner gets here: knn has the fault ------------------------------------ */
 
 #define OP(op) kiln_##op##_fn kiln_##op##_cuda;
 KILN_OP_MAP(OP)
@@ -29,7 +30,8 @@ KILN_OP_MAP(OP)
 
 static kiln_knn_fn *planted_knn = kiln_knn_cuda;
 
-static kiln_status knn(const kiln_exec *x, const kiln_knn_args *a, void *work, size_t *work_bytes, kiln_error *err)
+static kiln_status knn(const kiln_exec *x, const kiln_knn_args *a, void *work, size_t *work_bytes,
+                       kiln_error *err)
 {
     return planted_knn(x, a, work, work_bytes, err);
 }
@@ -46,7 +48,7 @@ const kiln_ops *kiln_ops_cuda(void)
     return &ops;
 }
 
-/* ---- in a process of its own ---------------------------------------------------------------------------------------------- */
+/* ---- in a process of its own ----------------------------------------------------------------- */
 
 /* What the call says, what waiting says, what comes after. */
 static int plant_in_call(kiln_knn_fn *fn, bool sync)
@@ -59,10 +61,11 @@ static int plant_in_call(kiln_knn_fn *fn, bool sync)
         kiln_device_alloc(x.device, 4096, &memory, &call) != KILN_OK)
         call_off("planted", call.msg);
     const kiln_knn_args a = {.n = 1, .k = 3, .means = memory, .spacing2 = memory};
-    const kiln_status called = fn(&x, &a, memory, &bytes, &call), waited = kiln_device_wait(&x, &wait);
+    const kiln_status called = fn(&x, &a, memory, &bytes, &call),
+                      waited = kiln_device_wait(&x, &wait);
     const kiln_status next = kiln_device_alloc(x.device, 4096, &more, &after);
-    printf("call %s: %s\nwait %s: %s\nnext %s\n", kiln_status_name(called), call.msg, kiln_status_name(waited), wait.msg,
-           kiln_status_name(next));
+    printf("call %s: %s\nwait %s: %s\nnext %s\n", kiln_status_name(called), call.msg,
+           kiln_status_name(waited), wait.msg, kiln_status_name(next));
     kiln_device_free(x.device, more);
     kiln_device_free(x.device, memory);
     kiln_device_stream_free(x.device, x.stream);
@@ -72,7 +75,8 @@ static int plant_in_call(kiln_knn_fn *fn, bool sync)
 /* What a runner says, and how the next one fares. */
 static int plant_in_runner(kiln_knn_fn *fn, bool sync)
 {
-    const kiln_runner_options o = {.device = devices - 1, .threads = 1, .cap_bytes = 1 << 20, .sync = sync};
+    const kiln_runner_options o = {
+        .device = devices - 1, .threads = 1, .cap_bytes = 1 << 20, .sync = sync};
     const float means[3 * 4] = {0, 1, 2, 3};
     float spacing2[4];
     const kiln_knn_args a = {.n = 4, .k = 1, .means = means, .spacing2 = spacing2};
@@ -83,7 +87,8 @@ static int plant_in_runner(kiln_knn_fn *fn, bool sync)
     const kiln_status ran = kiln_runner_run(r, KILN_OP_knn, &a, &run);
     planted_knn = kiln_knn_cuda;
     const kiln_status next = kiln_runner_run(r, KILN_OP_knn, &a, &after);
-    printf("run %s: %s\nnext %s: %s\n", kiln_status_name(ran), run.msg, kiln_status_name(next), after.msg);
+    printf("run %s: %s\nnext %s: %s\n", kiln_status_name(ran), run.msg, kiln_status_name(next),
+           after.msg);
     kiln_runner_free(r);
     return nv_current() != NULL;
 }
@@ -93,14 +98,16 @@ static int provoke(bool sync)
 {
     kiln_exec x = {.device = devices - 1, .threads = 1, .sync = sync};
     kiln_error err = {0};
-    if (kiln_device_stream_new(x.device, false, &x.stream, &err) != KILN_OK) call_off("kiln_device_stream_new", err.msg);
+    if (kiln_device_stream_new(x.device, false, &x.stream, &err) != KILN_OK)
+        call_off("kiln_device_stream_new", err.msg);
     printf("lost before: %d\n", kiln_device_is_lost(x.device));
     const kiln_status st = kiln_device_provoke(&x, &err);
-    printf("provoke %s: %s\nlost after: %d\n", kiln_status_name(st), err.msg, kiln_device_is_lost(x.device));
+    printf("provoke %s: %s\nlost after: %d\n", kiln_status_name(st), err.msg,
+           kiln_device_is_lost(x.device));
     return nv_current() != NULL;
 }
 
-/* ---- what they say ---------------------------------------------------------------------------------------------------------- */
+/* ---- what they say --------------------------------------------------------------------------- */
 
 #define NEED_PROCESSES()                                               \
     do {                                                               \
@@ -112,7 +119,8 @@ static char said[4096];
 
 static void plant(const char *where, const char *what, bool sync)
 {
-    if (run_again(where, what, sync ? "sync" : "async", said, sizeof said) != 0) fail_msg("%s %s: %s", where, what, said);
+    if (run_again(where, what, sync ? "sync" : "async", said, sizeof said) != 0)
+        fail_msg("%s %s: %s", where, what, said);
 }
 
 static void must_say(const char *words)
@@ -197,7 +205,8 @@ int main(int argc, char **argv)
         kiln_knn_fn *fn = strcmp(argv[2], "write") == 0 ? kiln_planted_write : kiln_planted_launch;
         const bool sync = strcmp(argv[3], "sync") == 0;
         if (strcmp(argv[1], "--provoke") == 0) return provoke(sync);
-        return strcmp(argv[1], "--runner") == 0 ? plant_in_runner(fn, sync) : plant_in_call(fn, sync);
+        return strcmp(argv[1], "--runner") == 0 ? plant_in_runner(fn, sync)
+                                                : plant_in_call(fn, sync);
     }
     return cmocka_run_group_tests_name("planted", tests, NULL, NULL);
 }

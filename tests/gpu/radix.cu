@@ -42,7 +42,8 @@ template <typename Key> struct layout {
     }
 };
 
-template <typename Key> kiln_status run(const kiln_exec *x, const radix_call *c, char *at, kiln_error *err)
+template <typename Key>
+kiln_status run(const kiln_exec *x, const radix_call *c, char *at, kiln_error *err)
 {
     const layout<Key> l(c, at);
     std::vector<Key> keys(c->keys, c->keys + c->capacity);
@@ -50,15 +51,18 @@ template <typename Key> kiln_status run(const kiln_exec *x, const radix_call *c,
     CUDA_TRY(cudaMemset(at, 0xA5, l.bytes));
     CUDA_TRY(cudaMemset(l.state, 0, sizeof *l.state));
     CUDA_TRY(cudaMemcpy(l.count, &c->n, sizeof c->n, cudaMemcpyHostToDevice));
-    CUDA_TRY(cudaMemcpy(l.radix.keys[1], keys.data(), c->capacity * sizeof(Key), cudaMemcpyHostToDevice));
-    CUDA_TRY(cudaMemcpy(l.radix.values[1], c->values, c->capacity * sizeof *c->values, cudaMemcpyHostToDevice));
+    CUDA_TRY(cudaMemcpy(l.radix.keys[1], keys.data(), c->capacity * sizeof(Key),
+                        cudaMemcpyHostToDevice));
+    CUDA_TRY(cudaMemcpy(l.radix.values[1], c->values, c->capacity * sizeof *c->values,
+                        cudaMemcpyHostToDevice));
     CUDA_TRY(cudaDeviceSynchronize());
     const counted_arrays<Key> in = {{c->capacity, l.count}, l.radix.keys[1], l.radix.values[1]};
     CUDA_TRY(c->masks ? kiln::run_radix<kiln::radix_rank::MASKS>(l.radix, in, x->stream, &to)
                       : kiln::run_radix(l.radix, in, x->stream, &to));
     CUDA_TRY(cudaStreamSynchronize(x->stream));
     CUDA_TRY(cudaMemcpy(keys.data(), l.radix.keys[to], c->n * sizeof(Key), cudaMemcpyDeviceToHost));
-    CUDA_TRY(cudaMemcpy(c->values, l.radix.values[to], c->n * sizeof *c->values, cudaMemcpyDeviceToHost));
+    CUDA_TRY(cudaMemcpy(c->values, l.radix.values[to], c->n * sizeof *c->values,
+                        cudaMemcpyDeviceToHost));
     for (uint64_t i = 0; i < c->n; i++) c->keys[i] = keys[i];
     return KILN_OK;
 }

@@ -1,6 +1,6 @@
-/* radix_test -- the radix sort of the CUDA siblings against a counting sort on the host: keys of every size, widths of one to eight
- * passes, all ways to cut a pass and what lies around their borders, both ways to rank, few digits and many, fewer pairs than there
- * is room for. */
+/* radix_test -- the radix sort of the CUDA siblings against a counting sort on the host: keys of
+ * every size, widths of one to eight passes, all ways to cut a pass and what lies around their
+ * borders, both ways to rank, few digits and many, fewer pairs than there is room for. */
 #include "kernels/device.h"
 #include "tests/gpu/radix.h"
 
@@ -60,7 +60,8 @@ static void sort_on_host(const radix_call *c)
     free(values);
 }
 
-static radix_call make(uint64_t n, uint64_t capacity, unsigned key_bytes, unsigned bits, key_kind kind)
+static radix_call make(uint64_t n, uint64_t capacity, unsigned key_bytes, unsigned bits,
+                       key_kind kind)
 {
     radix_call c = {.n = n, .capacity = capacity, .key_bytes = key_bytes, .bits = bits};
     c.keys = malloc(capacity * sizeof *c.keys + 1);
@@ -73,9 +74,11 @@ static radix_call make(uint64_t n, uint64_t capacity, unsigned key_bytes, unsign
     return c;
 }
 
-static void check_ranks(uint64_t n, uint64_t capacity, unsigned key_bytes, unsigned bits, key_kind kind, bool wide, bool masks)
+static void check_ranks(uint64_t n, uint64_t capacity, unsigned key_bytes, unsigned bits,
+                        key_kind kind, bool wide, bool masks)
 {
-    radix_call got = make(n, capacity, key_bytes, bits, kind), want = make(n, capacity, key_bytes, bits, kind);
+    radix_call got = make(n, capacity, key_bytes, bits, kind),
+               want = make(n, capacity, key_bytes, bits, kind);
     kiln_error err = {0};
     got.wide = wide;
     got.masks = masks;
@@ -83,16 +86,18 @@ static void check_ranks(uint64_t n, uint64_t capacity, unsigned key_bytes, unsig
     sort_on_host(&want);
     for (uint64_t i = 0; i < capacity; i++)
         if (got.keys[i] != want.keys[i] || got.values[i] != want.values[i])
-            fail_msg("%llu of %llu pairs, keys of %u bytes, %u bits, kind %d%s%s: pair %llu differs", (unsigned long long)n,
-                     (unsigned long long)capacity, key_bytes, bits, (int)kind, wide ? ", wide" : "", masks ? ", by masks" : "",
-                     (unsigned long long)i);
+            fail_msg(
+                "%llu of %llu pairs, keys of %u bytes, %u bits, kind %d%s%s: pair %llu differs",
+                (unsigned long long)n, (unsigned long long)capacity, key_bytes, bits, (int)kind,
+                wide ? ", wide" : "", masks ? ", by masks" : "", (unsigned long long)i);
     free(got.keys);
     free(got.values);
     free(want.keys);
     free(want.values);
 }
 
-static void check(uint64_t n, uint64_t capacity, unsigned key_bytes, unsigned bits, key_kind kind, bool wide)
+static void check(uint64_t n, uint64_t capacity, unsigned key_bytes, unsigned bits, key_kind kind,
+                  bool wide)
 {
     check_ranks(n, capacity, key_bytes, bits, kind, wide, false);
     check_ranks(n, capacity, key_bytes, bits, kind, wide, true);
@@ -103,7 +108,8 @@ static bool is_small(void) { return getenv("KILN_GPU_SMALL") != NULL; }
 /* Around the tiles of each cut (radix_cuda.cuh). */
 static void every_size_is_sorted(void **state)
 {
-    static const uint64_t sizes[] = {0, 1, 2, 31, 33, 1023, 1024, 1025, 5000, 199999, 200000, 204801, 1999999, 2000000, 2007041};
+    static const uint64_t sizes[] = {0,    1,      2,      31,     33,      1023,    1024,   1025,
+                                     5000, 199999, 200000, 204801, 1999999, 2000000, 2007041};
     (void)state;
     for (size_t i = 0; i < sizeof sizes / sizeof *sizes && (!is_small() || sizes[i] <= 5000); i++)
         check(sizes[i], sizes[i], 4, 32, MIXED, false);
@@ -125,7 +131,8 @@ static void what_is_behind_the_pairs_is_left_out(void **state)
 {
     static const uint64_t counts[] = {0, 1, 1024, 2999};
     (void)state;
-    for (size_t i = 0; i < sizeof counts / sizeof *counts; i++) check(counts[i], 3000, 4, 32, MIXED, false);
+    for (size_t i = 0; i < sizeof counts / sizeof *counts; i++)
+        check(counts[i], 3000, 4, 32, MIXED, false);
     if (!is_small()) check(900000, 2100000, 2, 13, MIXED, false);
 }
 

@@ -1,6 +1,7 @@
-/* same_bits_test -- every operation gives the same bits from all its siblings: the two on the CPU, and CUDA where there is
- * a GPU. Of KILN_OP_MAP, KILN_ARRAYS_op and the makers alone: a new operation is tested by its rows there.
- * KILN_GPU_SMALL=1: few and small scenes, for tools that slow a program a hundredfold.
+/* same_bits_test -- every operation gives the same bits from all its siblings: the two on the CPU,
+ * and CUDA where there is a GPU. Of KILN_OP_MAP, KILN_ARRAYS_op and the makers alone: a new
+ * operation is tested by its rows there. KILN_GPU_SMALL=1: few and small scenes, for tools that
+ * slow a program a hundredfold.
  *
  * starts first */
 #include "kernels/device.h"
@@ -31,11 +32,13 @@ typedef struct {
     unsigned calls, failures;
 } comparison;
 
-static void complain(comparison *c, const scene_spec *spec, unsigned variant, const char *who, const char *why)
+static void complain(comparison *c, const scene_spec *spec, unsigned variant, const char *who,
+                     const char *why)
 {
     char name[128];
     if (c->failures++ < FAILURES_SHOWN)
-        print_message("%s of %s, variant %u, by %s: %s\n", kiln_op_name(c->op), scene_name(spec, name), variant, who, why);
+        print_message("%s of %s, variant %u, by %s: %s\n", kiln_op_name(c->op),
+                      scene_name(spec, name), variant, who, why);
 }
 
 static void compare_call(comparison *c, const scene_spec *spec, unsigned variant, const void *args)
@@ -85,12 +88,15 @@ static void compare_all(const fixture *f, kiln_op_id op)
 KILN_OP_MAP(OP)
 #undef OP
 
-/* What small scenes are too small for: three levels of boxes over leaves, sorts of many blocks, long runs of equal depths, places
- * of more blocks than a group has (kernels/project/place_cuda.cuh). */
+/* What small scenes are too small for: three levels of boxes over leaves, sorts of many blocks,
+ * long runs of equal depths, places of more blocks than a group has
+ * (kernels/project/place_cuda.cuh). */
 static void many_rows_have_the_same_bits(void **state)
 {
-    static const kiln_op_id ops[] = {KILN_OP_knn, KILN_OP_knn_join, KILN_OP_depth_order, KILN_OP_project};
-    const scene_spec spec = {.kind = SCENE_CLUSTERED, .n = 14000}; /* 3/5 of them, the join's tree, are more than 8,192 */
+    static const kiln_op_id ops[] = {KILN_OP_knn, KILN_OP_knn_join, KILN_OP_depth_order,
+                                     KILN_OP_project};
+    /* 3/5 of them, the join's tree, are more than 8,192 */
+    const scene_spec spec = {.kind = SCENE_CLUSTERED, .n = 14000};
     for (size_t k = 0; k < sizeof ops / sizeof *ops; k++) {
         comparison c = {.f = *state, .op = ops[k]};
         scene s;
@@ -107,7 +113,7 @@ static void many_rows_have_the_same_bits(void **state)
     }
 }
 
-/* ---- what is refused --------------------------------------------------------------------------------------------------- */
+/* ---- what is refused ------------------------------------------------------------------------- */
 
 static void a_workspace_too_small_is_refused(void **state)
 {
@@ -122,13 +128,17 @@ static void a_workspace_too_small_is_refused(void **state)
             kiln_error err = {0};
             char why[OP_WHY_MAX] = "";
             size_t need = 0;
-            assert_int_equal(kiln_op_call(f->siblings[k].ops, (kiln_op_id)op, &f->siblings[k].exec, call.args, NULL, &need, &err),
+            assert_int_equal(kiln_op_call(f->siblings[k].ops, (kiln_op_id)op, &f->siblings[k].exec,
+                                          call.args, NULL, &need, &err),
                              KILN_OK);
             if (need == 0) continue;
-            assert_int_equal(op_image_run(&i, &f->siblings[k], (kiln_op_id)op, call.args, 1, &err), KILN_OK);
-            if (i.status != KILN_E_CAP || !strstr(i.err.msg, "bytes") || !op_image_kept(&i, call.args, why))
-                fail_msg("%s of %s with a byte less than %zu: %s (%s) %s", kiln_op_name((kiln_op_id)op), f->siblings[k].ops->name,
-                         need, kiln_status_name(i.status), i.err.msg, why);
+            assert_int_equal(op_image_run(&i, &f->siblings[k], (kiln_op_id)op, call.args, 1, &err),
+                             KILN_OK);
+            if (i.status != KILN_E_CAP || !strstr(i.err.msg, "bytes") ||
+                !op_image_kept(&i, call.args, why))
+                fail_msg("%s of %s with a byte less than %zu: %s (%s) %s",
+                         kiln_op_name((kiln_op_id)op), f->siblings[k].ops->name, need,
+                         kiln_status_name(i.status), i.err.msg, why);
             op_image_release(&i);
             refused++;
         }
@@ -148,11 +158,13 @@ static void raster_draws_arrays_of_any_alignment(void **state)
     kiln_error err = {0};
     char why[OP_WHY_MAX] = "";
     make_plain(KILN_OP_raster, 300, 1, &s, &call);
-    assert_int_equal(op_image_run(&first, &f->siblings[0], KILN_OP_raster, call.args, 0, &err), KILN_OK);
+    assert_int_equal(op_image_run(&first, &f->siblings[0], KILN_OP_raster, call.args, 0, &err),
+                     KILN_OK);
     for (unsigned k = 0; k < f->n; k++) {
         sibling beside = f->siblings[k];
         beside.shift = 8;
-        assert_int_equal(op_image_run(&shifted, &beside, KILN_OP_raster, call.args, 0, &err), KILN_OK);
+        assert_int_equal(op_image_run(&shifted, &beside, KILN_OP_raster, call.args, 0, &err),
+                         KILN_OK);
         if (!op_image_kept(&shifted, call.args, why) || !op_image_same(&first, &shifted, why))
             fail_msg("by %s: %s", f->siblings[k].ops->name, why);
         op_image_release(&shifted);
@@ -162,10 +174,13 @@ static void raster_draws_arrays_of_any_alignment(void **state)
     scene_free(&s);
 }
 
-enum { WIDE_TILES = 8200, WIDE_LIST = 5, WIDE_SPLATS = 64 }; /* a block of the CUDA raster's plan places 1,024 tiles */
+/* a block of the CUDA raster's plan places 1,024 tiles */
+enum { WIDE_TILES = 8200, WIDE_LIST = 5, WIDE_SPLATS = 64 };
 
-/* One row of tiles, with lists of 0 to 4 Gaussians over the whole row, so that each tile shows its own. */
-static void list_wide(kiln_splat2d *splats, uint32_t *tile_counts, uint32_t *ranks, uint64_t *n_pairs)
+/* One row of tiles, with lists of 0 to 4 Gaussians over the whole row, so that each tile shows its
+ * own. */
+static void list_wide(kiln_splat2d *splats, uint32_t *tile_counts, uint32_t *ranks,
+                      uint64_t *n_pairs)
 {
     for (uint32_t i = 0; i < WIDE_SPLATS; i++)
         splats[i] = (kiln_splat2d){.x = (float)(WIDE_TILES / 2 * KILN_TILE),
@@ -177,7 +192,8 @@ static void list_wide(kiln_splat2d *splats, uint32_t *tile_counts, uint32_t *ran
     *n_pairs = 0;
     for (uint32_t t = 0; t < WIDE_TILES; t++) {
         tile_counts[t] = t * 7 % WIDE_LIST;
-        for (uint32_t k = 0; k < tile_counts[t]; k++) ranks[(*n_pairs)++] = (t * 13 + k * 17) % WIDE_SPLATS;
+        for (uint32_t k = 0; k < tile_counts[t]; k++)
+            ranks[(*n_pairs)++] = (t * 13 + k * 17) % WIDE_SPLATS;
     }
 }
 
@@ -223,15 +239,16 @@ static void square_init(square *q, uint32_t n, uint32_t side)
     q->depths = call_memory(n, sizeof *q->depths);
     q->rows = call_memory(n, sizeof *q->rows);
     for (uint32_t i = 0; i < n; i++) q->rows[i] = n - i;
-    q->args = (kiln_tile_lists_args){.n = n,
-                                     .n_visible = &q->visible,
-                                     .splats = q->splats,
-                                     .depths = q->depths,
-                                     .source_rows = q->rows,
-                                     .view = &q->view,
-                                     .row1 = side,
-                                     .tile_counts = call_memory((uint64_t)side * side, sizeof *q->args.tile_counts),
-                                     .stats = q->stats};
+    q->args = (kiln_tile_lists_args){
+        .n = n,
+        .n_visible = &q->visible,
+        .splats = q->splats,
+        .depths = q->depths,
+        .source_rows = q->rows,
+        .view = &q->view,
+        .row1 = side,
+        .tile_counts = call_memory((uint64_t)side * side, sizeof *q->args.tile_counts),
+        .stats = q->stats};
 }
 
 static void square_give_capacity(square *q, uint64_t pairs)
@@ -249,7 +266,8 @@ static void square_release(square *q)
     free(q->args.ids);
 }
 
-/* Small Gaussians in the corners and some that are everywhere, of a square of so many tiles a side. */
+/* Small Gaussians in the corners and some that are everywhere, of a square of so many tiles a
+ * side. */
 static void compare_square(comparison *c, uint32_t side)
 {
     enum { SPLATS = 40, EVERYWHERE = 3 };
@@ -281,15 +299,19 @@ static void tile_lists_of_large_views_are_the_same(void **state)
     assert_int_equal(c.failures, 0);
 }
 
-/* Gaussians that reach one tile each, or none; but every long_one_of-th is long, of some twenty tiles. Of 16, six are needles, of
- * which nothing is proven, and one is not a number: CUDA lists these and the long ones. */
+/* Gaussians that reach one tile each, or none; but every long_one_of-th is long, of some twenty
+ * tiles. Of 16, six are needles, of which nothing is proven, and one is not a number: CUDA lists
+ * these and the long ones. */
 static kiln_splat2d odd_splat(uint32_t i, uint32_t side, uint32_t long_one_of)
 {
     const int32_t column = (int32_t)(i * 7 % side), row = (int32_t)(i * 11 / 3 % side);
     const uint32_t kind = i % 16;
     const bool is_long = i % long_one_of == 0;
     const float size = is_long ? 1.25f : 1.0f;
-    const float along = is_long ? -1.2488f : kind > 0 && kind < 7 ? -0.9999f : kind == 7 ? NAN : 0.0f;
+    const float along = is_long                ? -1.2488f
+                        : kind > 0 && kind < 7 ? -0.9999f
+                        : kind == 7            ? NAN
+                                               : 0.0f;
     return (kiln_splat2d){.x = (float)(column * KILN_TILE) + 8.25f,
                           .y = (float)(row * KILN_TILE) + 7.5f,
                           .conic = {size, along, size},
@@ -300,8 +322,8 @@ static kiln_splat2d odd_splat(uint32_t i, uint32_t side, uint32_t long_one_of)
                           .tile_y1 = is_long ? (int32_t)side : row + 1};
 }
 
-/* So many Gaussians that CUDA lists, and so few pairs, that the list has no room for them (kernels/tile_lists/DESIGN.md). With
- * just enough room for pairs, and with none. */
+/* So many Gaussians that CUDA lists, and so few pairs, that the list has no room for them
+ * (kernels/tile_lists/DESIGN.md). With just enough room for pairs, and with none. */
 static void compare_mostly_odd(comparison *c, uint32_t long_one_of)
 {
     enum { SIDE = 40, SPLATS = 4096 };
@@ -315,7 +337,8 @@ static void compare_mostly_odd(comparison *c, uint32_t long_one_of)
     }
     compare_call(c, &none, 0, &q.args);
     call_now(kiln_ops_cpu_baseline(), &cpu, KILN_OP_tile_lists, &q.args);
-    assert_in_range(q.stats[1], SPLATS / 2, 9 * SPLATS / 4); /* with more, there would be more room */
+    /* with more, there would be more room */
+    assert_in_range(q.stats[1], SPLATS / 2, 9 * SPLATS / 4);
     square_give_capacity(&q, q.stats[1]);
     compare_call(c, &none, 1, &q.args);
     square_release(&q);
@@ -340,7 +363,9 @@ static void spoil_call(const spoiled_call *c, void *args)
 {
     if (c->op == KILN_OP_tile_pairs_emit) {
         kiln_tile_pairs_emit_args *a = args;
-        a->capacity = strcmp(c->what, "no room") == 0 ? 0 : a->capacity + (strcmp(c->what, "a pair more") == 0 ? 1 : -1ull);
+        a->capacity = strcmp(c->what, "no room") == 0
+                          ? 0
+                          : a->capacity + (strcmp(c->what, "a pair more") == 0 ? 1 : -1ull);
         return;
     }
     if (c->op == KILN_OP_palette_train) {
@@ -367,16 +392,17 @@ static void spoil_call(const spoiled_call *c, void *args)
 
 static void lists_that_are_wrong_are_refused_alike(void **state)
 {
-    static const spoiled_call calls[] = {{"no room", KILN_OP_tile_pairs_emit, KILN_E_BUG},
-                                         {"a pair less", KILN_OP_tile_pairs_emit, KILN_E_BUG},
-                                         {"a pair more", KILN_OP_tile_pairs_emit, KILN_E_BUG},
-                                         {"a rank too high", KILN_OP_raster, KILN_E_INPUT},
-                                         {"a pair less", KILN_OP_raster, KILN_E_INPUT},
-                                         {"a value too large", KILN_OP_palette_train, KILN_E_INPUT},
-                                         {"a value too small", KILN_OP_palette_index, KILN_E_INPUT},
-                                         {"an entry that is not there", KILN_OP_palette_assign, KILN_E_INPUT},
-                                         {"less in cells", KILN_OP_palette_assign, KILN_E_INPUT},
-                                         {"more in cells", KILN_OP_palette_assign, KILN_E_INPUT}};
+    static const spoiled_call calls[] = {
+        {"no room", KILN_OP_tile_pairs_emit, KILN_E_BUG},
+        {"a pair less", KILN_OP_tile_pairs_emit, KILN_E_BUG},
+        {"a pair more", KILN_OP_tile_pairs_emit, KILN_E_BUG},
+        {"a rank too high", KILN_OP_raster, KILN_E_INPUT},
+        {"a pair less", KILN_OP_raster, KILN_E_INPUT},
+        {"a value too large", KILN_OP_palette_train, KILN_E_INPUT},
+        {"a value too small", KILN_OP_palette_index, KILN_E_INPUT},
+        {"an entry that is not there", KILN_OP_palette_assign, KILN_E_INPUT},
+        {"less in cells", KILN_OP_palette_assign, KILN_E_INPUT},
+        {"more in cells", KILN_OP_palette_assign, KILN_E_INPUT}};
     const fixture *f = *state;
     for (size_t c = 0; c < sizeof calls / sizeof *calls; c++) {
         scene s;
@@ -387,10 +413,11 @@ static void lists_that_are_wrong_are_refused_alike(void **state)
             op_image i;
             kiln_error err = {0};
             char why[OP_WHY_MAX] = "";
-            assert_int_equal(op_image_run(&i, &f->siblings[k], calls[c].op, call.args, 0, &err), KILN_OK);
+            assert_int_equal(op_image_run(&i, &f->siblings[k], calls[c].op, call.args, 0, &err),
+                             KILN_OK);
             if (i.status != calls[c].status || !op_image_kept(&i, call.args, why))
-                fail_msg("%s with %s, by %s: %s (%s) %s", kiln_op_name(calls[c].op), calls[c].what, f->siblings[k].ops->name,
-                         kiln_status_name(i.status), i.err.msg, why);
+                fail_msg("%s with %s, by %s: %s (%s) %s", kiln_op_name(calls[c].op), calls[c].what,
+                         f->siblings[k].ops->name, kiln_status_name(i.status), i.err.msg, why);
             op_image_release(&i);
         }
         made_release(&call);
@@ -398,7 +425,8 @@ static void lists_that_are_wrong_are_refused_alike(void **state)
     }
 }
 
-/* Arguments that are wrong in themselves: the same status from every sibling, before any memory is looked at. */
+/* Arguments that are wrong in themselves: the same status from every sibling, before any memory is
+ * looked at. */
 static void arguments_that_are_wrong_are_refused_alike(void **state)
 {
     const fixture *f = *state;
@@ -412,22 +440,43 @@ static void arguments_that_are_wrong_are_refused_alike(void **state)
     const kiln_knn_args k0 = {.n = 1, .k = 0, .means = nothing, .spacing2 = out};
     const kiln_knn_args k33 = {.n = 1, .k = 33, .means = nothing, .spacing2 = out};
     const kiln_knn_args rows = {.n = UINT32_MAX, .k = 3, .means = nothing, .spacing2 = out};
-    const kiln_knn_join_args join0 = {.n = 1, .n_queries = 1, .k = 0, .means = nothing, .queries = nothing, .best = out};
-    const kiln_knn_join_args join33 = {.n = 1, .n_queries = 1, .k = 33, .means = nothing, .queries = nothing, .best = out};
-    const kiln_spatial_order_args order = {.n = UINT32_MAX, .means = nothing, .half = 1, .order = words, .codes = count};
-    const kiln_depth_order_args depth = {.n = UINT32_MAX, .depths = nothing, .source_rows = words, .order = words};
+    const kiln_knn_join_args join0 = {
+        .n = 1, .n_queries = 1, .k = 0, .means = nothing, .queries = nothing, .best = out};
+    const kiln_knn_join_args join33 = {
+        .n = 1, .n_queries = 1, .k = 33, .means = nothing, .queries = nothing, .best = out};
+    const kiln_spatial_order_args order = {
+        .n = UINT32_MAX, .means = nothing, .half = 1, .order = words, .codes = count};
+    const kiln_depth_order_args depth = {
+        .n = UINT32_MAX, .depths = nothing, .source_rows = words, .order = words};
     const kiln_ranks_args pass = {.values = nothing, .pass = 2, .counts = count},
                           bin = {.values = nothing, .pass = 1, .high = 65536, .counts = count};
     const kiln_tile_pairs_count_args pairs = {.splats = &splat, .view = &none, .row_pairs = count};
-    const kiln_tile_pairs_count_args pairs_wide = {.splats = &splat, .view = &wide, .row_pairs = count};
-    const kiln_tile_pairs_emit_args emit = {.splats = &splat, .view = &none, .tile_counts = words, .ranks = words};
-    const kiln_tile_lists_args lists = {
-        .n_visible = count, .splats = &splat, .view = &wide, .tile_counts = words, .ids = words, .stats = count};
-    const kiln_tile_lists_args lists_many = {
-        .n = UINT32_MAX, .n_visible = count, .splats = &splat, .view = &tall, .tile_counts = words, .ids = words, .stats = count};
-    const kiln_raster_args raster = {.splats = &splat, .view = &none, .tile_counts = words, .ranks = words, .rgba = out};
-    const kiln_raster_args raster_rows = {
-        .splats = &splat, .view = &tall, .row0 = 1, .row1 = 2, .tile_counts = words, .ranks = words, .rgba = out};
+    const kiln_tile_pairs_count_args pairs_wide = {
+        .splats = &splat, .view = &wide, .row_pairs = count};
+    const kiln_tile_pairs_emit_args emit = {
+        .splats = &splat, .view = &none, .tile_counts = words, .ranks = words};
+    const kiln_tile_lists_args lists = {.n_visible = count,
+                                        .splats = &splat,
+                                        .view = &wide,
+                                        .tile_counts = words,
+                                        .ids = words,
+                                        .stats = count};
+    const kiln_tile_lists_args lists_many = {.n = UINT32_MAX,
+                                             .n_visible = count,
+                                             .splats = &splat,
+                                             .view = &tall,
+                                             .tile_counts = words,
+                                             .ids = words,
+                                             .stats = count};
+    const kiln_raster_args raster = {
+        .splats = &splat, .view = &none, .tile_counts = words, .ranks = words, .rgba = out};
+    const kiln_raster_args raster_rows = {.splats = &splat,
+                                          .view = &tall,
+                                          .row0 = 1,
+                                          .row1 = 2,
+                                          .tile_counts = words,
+                                          .ranks = words,
+                                          .rgba = out};
     const kiln_palette_train_args no_values = {.p = 1}, no_entries = {.d = 1},
                                   many_rows = {.n = KILN_PALETTE_ROWS_MAX + 1, .d = 1, .p = 1};
     const kiln_palette_index_args many_values = {.d = KILN_PALETTE_VALUES_MAX + 1, .p = 1};
@@ -462,46 +511,55 @@ static void arguments_that_are_wrong_are_refused_alike(void **state)
             kiln_error err = {0};
             size_t bytes = 0;
             char work[16];
-            kiln_status st = kiln_op_call(f->siblings[k].ops, calls[c].op, &f->siblings[k].exec, calls[c].args, NULL, &bytes, &err);
+            kiln_status st = kiln_op_call(f->siblings[k].ops, calls[c].op, &f->siblings[k].exec,
+                                          calls[c].args, NULL, &bytes, &err);
             if (st == KILN_OK) /* some look when they run */
-                st = kiln_op_call(f->siblings[k].ops, calls[c].op, &f->siblings[k].exec, calls[c].args, work, &bytes, &err);
+                st = kiln_op_call(f->siblings[k].ops, calls[c].op, &f->siblings[k].exec,
+                                  calls[c].args, work, &bytes, &err);
             if (k == 0) want = st;
             if (st == KILN_OK || st != want)
-                fail_msg("%s, wrong arguments number %zu, by %s: %s (%s), not %s", kiln_op_name(calls[c].op), c,
-                         f->siblings[k].ops->name, kiln_status_name(st), err.msg, kiln_status_name(want));
+                fail_msg("%s, wrong arguments number %zu, by %s: %s (%s), not %s",
+                         kiln_op_name(calls[c].op), c, f->siblings[k].ops->name,
+                         kiln_status_name(st), err.msg, kiln_status_name(want));
         }
     }
 }
 
-/* ---- that this test can fail ------------------------------------------------------------------------------------------- */
+/* ---- that this test can fail ----------------------------------------------------------------- */
 
-static kiln_status right_knn(const kiln_exec *x, const kiln_knn_args *a, void *work, size_t *work_bytes, kiln_error *err)
+static kiln_status right_knn(const kiln_exec *x, const kiln_knn_args *a, void *work,
+                             size_t *work_bytes, kiln_error *err)
 {
     return kiln_ops_cpu_baseline()->knn(x, a, work, work_bytes, err);
 }
 
-static kiln_status forgetful_knn(const kiln_exec *x, const kiln_knn_args *a, void *work, size_t *work_bytes, kiln_error *err)
+static kiln_status forgetful_knn(const kiln_exec *x, const kiln_knn_args *a, void *work,
+                                 size_t *work_bytes, kiln_error *err)
 {
     const kiln_status st = right_knn(x, a, work, work_bytes, err);
-    if (work) memset(&a->spacing2[a->n - 1], OP_POISON, sizeof *a->spacing2); /* as if it had not been written */
+    /* as if it had not been written */
+    if (work) memset(&a->spacing2[a->n - 1], OP_POISON, sizeof *a->spacing2);
     return st;
 }
 
-static kiln_status straying_knn(const kiln_exec *x, const kiln_knn_args *a, void *work, size_t *work_bytes, kiln_error *err)
+static kiln_status straying_knn(const kiln_exec *x, const kiln_knn_args *a, void *work,
+                                size_t *work_bytes, kiln_error *err)
 {
     const kiln_status st = right_knn(x, a, work, work_bytes, err);
     if (work) a->spacing2[a->n] = 0.0f;
     return st;
 }
 
-static kiln_status meddling_knn(const kiln_exec *x, const kiln_knn_args *a, void *work, size_t *work_bytes, kiln_error *err)
+static kiln_status meddling_knn(const kiln_exec *x, const kiln_knn_args *a, void *work,
+                                size_t *work_bytes, kiln_error *err)
 {
     const kiln_status st = right_knn(x, a, work, work_bytes, err);
     if (work) ((float *)a->means)[0] += 1.0f;
     return st;
 }
 
-static kiln_status greedy_knn(const kiln_exec *x, const kiln_knn_args *a, void *work, size_t *work_bytes, kiln_error *err)
+static kiln_status greedy_knn(const kiln_exec *x, const kiln_knn_args *a, void *work,
+                              size_t *work_bytes, kiln_error *err)
 {
     const kiln_status st = right_knn(x, a, work, work_bytes, err);
     if (work) ((char *)work)[*work_bytes] = 0;
@@ -525,7 +583,8 @@ static void planted_faults_are_found(void **state)
     kiln_error err = {0};
     char why[OP_WHY_MAX];
     make_plain(KILN_OP_knn, 100, 1, &s, &call);
-    assert_int_equal(op_image_run(&right, &f->siblings[0], KILN_OP_knn, call.args, 0, &err), KILN_OK);
+    assert_int_equal(op_image_run(&right, &f->siblings[0], KILN_OP_knn, call.args, 0, &err),
+                     KILN_OK);
     for (size_t k = 0; k < sizeof faults / sizeof *faults; k++) {
         kiln_ops ops = *kiln_ops_cpu_baseline();
         ops.knn = faults[k].fn;
@@ -540,7 +599,7 @@ static void planted_faults_are_found(void **state)
     scene_free(&s);
 }
 
-/* ---- fixture ----------------------------------------------------------------------------------------------------------- */
+/* ---- fixture --------------------------------------------------------------------------------- */
 
 /* The last CUDA device, when there is one. */
 static void add_cuda(fixture *f)
@@ -549,14 +608,18 @@ static void add_cuda(fixture *f)
     kiln_error err = {0};
     int device = -1;
     sibling *s = &f->siblings[f->n];
-    for (; kiln_ops_cuda() && kiln_device_open(device + 1, &next, &err) == KILN_OK; device++) info = next;
+    for (; kiln_ops_cuda() && kiln_device_open(device + 1, &next, &err) == KILN_OK; device++)
+        info = next;
     if (device < 0) {
-        print_message("skipped: the CUDA siblings, because %s\n", kiln_ops_cuda() ? err.msg : "this build has none");
+        print_message("skipped: the CUDA siblings, because %s\n",
+                      kiln_ops_cuda() ? err.msg : "this build has none");
         return;
     }
     *s = (sibling){.ops = kiln_ops_cuda(), .exec = {.device = device, .threads = 1}};
-    if (kiln_device_stream_new(device, false, &s->exec.stream, &err) != KILN_OK) fail_msg("%s", err.msg);
-    if (kiln_device_stream_new(device, true, &s->exec.side, &err) != KILN_OK) fail_msg("%s", err.msg);
+    if (kiln_device_stream_new(device, false, &s->exec.stream, &err) != KILN_OK)
+        fail_msg("%s", err.msg);
+    if (kiln_device_stream_new(device, true, &s->exec.side, &err) != KILN_OK)
+        fail_msg("%s", err.msg);
     print_message("CUDA device %d: %s, %s\n", device, info.name, info.uuid);
     f->n++;
 }
@@ -566,9 +629,11 @@ static int setup(void **state)
     fixture *f = calloc(1, sizeof *f);
     if (!f) return -1;
     *state = f;
-    f->siblings[f->n++] = (sibling){.ops = kiln_ops_cpu_baseline(), .exec = {.device = -1, .threads = 1}};
+    f->siblings[f->n++] =
+        (sibling){.ops = kiln_ops_cpu_baseline(), .exec = {.device = -1, .threads = 1}};
     if (kiln_ops_cpu() != kiln_ops_cpu_baseline())
-        f->siblings[f->n++] = (sibling){.ops = kiln_ops_cpu(), .exec = {.device = -1, .threads = 3}};
+        f->siblings[f->n++] =
+            (sibling){.ops = kiln_ops_cpu(), .exec = {.device = -1, .threads = 3}};
     add_cuda(f);
     return 0;
 }

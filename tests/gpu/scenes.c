@@ -8,10 +8,11 @@
 #include <stdio.h>
 #include <stdlib.h>
 
-/* ---- which scenes ---------------------------------------------------------------------------------------------------- */
+/* ---- which scenes ---------------------------------------------------------------------------- */
 
 /* The last two stand for the first and the fifth where there is no CUDA. */
-static const uint32_t views[SCENE_VIEWS][2] = {{640, 360}, {15, 17}, {1, 1}, {33, 1000}, {1920, 1080}, {208, 117}, {1920, 136}};
+static const uint32_t views[SCENE_VIEWS][2] = {{640, 360},   {15, 17},   {1, 1},     {33, 1000},
+                                               {1920, 1080}, {208, 117}, {1920, 136}};
 enum { ORDINARY, LARGEST = 4, ORDINARY_OF_CPU, LARGEST_OF_CPU };
 
 static unsigned view_for(bool cuda, unsigned view)
@@ -28,8 +29,9 @@ static const char *const kind_names[SCENE_KINDS] = {
 
 const char *scene_name(const scene_spec *s, char out[128])
 {
-    snprintf(out, 128, "%s, %llu rows, %u x %u, %s%s", kind_names[s->kind], (unsigned long long)s->n, views[s->view][0],
-             views[s->view][1], kiln_profiles[s->profile].name, s->antialiased ? " antialiased" : "");
+    snprintf(out, 128, "%s, %llu rows, %u x %u, %s%s", kind_names[s->kind],
+             (unsigned long long)s->n, views[s->view][0], views[s->view][1],
+             kiln_profiles[s->profile].name, s->antialiased ? " antialiased" : "");
     return out;
 }
 
@@ -37,19 +39,23 @@ bool scenes_are_small(void) { return getenv("KILN_GPU_SMALL") != NULL; }
 
 void scenes_each(bool cuda, void (*fn)(void *context, const scene_spec *spec), void *context)
 {
-    /* around a warp, a block of threads and a block of blocks; what is worst of each kind shows well below the last */
-    const uint64_t sizes[] = {0, 1, 2, 3, 31, 32, 33, 255, 256, 257, 1000, 4097, cuda ? 65536 : 20000};
+    /* around a warp, a block of threads and a block of blocks; what is worst of each kind shows
+     * well below the last */
+    const uint64_t sizes[] = {
+        0, 1, 2, 3, 31, 32, 33, 255, 256, 257, 1000, 4097, cuda ? 65536 : 20000};
     static const uint64_t small_sizes[] = {0, 1, 33, 257};
     const bool small = scenes_are_small();
     const unsigned n_largest = cuda ? SCENE_KINDS : 2;
-    const unsigned n_sizes = small ? sizeof small_sizes / sizeof *small_sizes : sizeof sizes / sizeof *sizes;
+    const unsigned n_sizes =
+        small ? sizeof small_sizes / sizeof *small_sizes : sizeof sizes / sizeof *sizes;
     unsigned turn = 0;
     for (unsigned kind = 0; kind < SCENE_KINDS; kind++)
         for (unsigned k = 0; k < n_sizes; k++, turn++) {
             if (k + 1 == sizeof sizes / sizeof *sizes && kind >= n_largest) continue;
             const scene_spec s = {.kind = (scene_kind)kind,
                                   .n = small ? small_sizes[k] : sizes[k],
-                                  .view = small ? 1 : view_for(cuda, turn % LARGEST), /* not the largest */
+                                  /* not the largest */
+                                  .view = small ? 1 : view_for(cuda, turn % LARGEST),
                                   .profile = (kiln_profile_id)(turn % KILN_PROFILE_COUNT),
                                   .antialiased = turn / 2 % 2};
             fn(context, &s);
@@ -57,7 +63,8 @@ void scenes_each(bool cuda, void (*fn)(void *context, const scene_spec *spec), v
     for (unsigned kind = 0; kind < SCENE_KINDS; kind++)
         for (unsigned view = 0; view <= LARGEST; view++)
             for (unsigned how = 0; how < 2 * KILN_PROFILE_COUNT; how++) {
-                const bool wide = kind == SCENE_RANDOM || kind == SCENE_EXPLODED || kind == SCENE_NEEDLES;
+                const bool wide =
+                    kind == SCENE_RANDOM || kind == SCENE_EXPLODED || kind == SCENE_NEEDLES;
                 const bool largest = view == LARGEST;
                 const scene_spec s = {.kind = (scene_kind)kind,
                                       .n = 300,
@@ -65,12 +72,14 @@ void scenes_each(bool cuda, void (*fn)(void *context, const scene_spec *spec), v
                                       .profile = (kiln_profile_id)(how / 2),
                                       .antialiased = how % 2,
                                       .of_views = true};
-                if ((view > 1 && !wide) || (largest && how % 3 != kind % 3) || (small && (view != 1 || !wide))) continue;
+                if ((view > 1 && !wide) || (largest && how % 3 != kind % 3) ||
+                    (small && (view != 1 || !wide)))
+                    continue;
                 fn(context, &s);
             }
 }
 
-/* ---- what is in them ------------------------------------------------------------------------------------------------- */
+/* ---- what is in them ------------------------------------------------------------------------- */
 
 static double between(kg_rng *r, double lo, double hi) { return lo + (hi - lo) * kg_u(r); }
 
@@ -79,7 +88,8 @@ static float *at(const scene *s, float *p, unsigned c, uint64_t i) { return &p[c
 
 static void set_random(scene *s, uint64_t i, kg_rng *r)
 {
-    const double crowd = 0.3 * log((double)s->n + 1.0), size = between(r, -4.0, 0.5) - crowd; /* about as dense for any n */
+    /* about as dense for any n */
+    const double crowd = 0.3 * log((double)s->n + 1.0), size = between(r, -4.0, 0.5) - crowd;
     for (unsigned c = 0; c < 3; c++) {
         *at(s, s->means, c, i) = (float)(c == 2 ? between(r, -6, 10) : between(r, -5, 5));
         *at(s, s->log_scales, c, i) = (float)(size + between(r, -1, 1));
@@ -138,16 +148,19 @@ static void set_denormal(scene *s, uint64_t i)
 
 static void set_opacity(scene *s, uint64_t i)
 {
-    static const float logits[] = {-INFINITY, -200.0f, -88.0f, -20.0f, -5.55f, -5.5412636f, -5.5412631f, -5.53f,
-                                   -0.0f,     0.0f,    4.6f,   6.9f,   16.0f,  17.0f,       89.0f,       INFINITY};
+    static const float logits[] = {-INFINITY,   -200.0f, -88.0f, -20.0f,  -5.55f, -5.5412636f,
+                                   -5.5412631f, -5.53f,  -0.0f,  0.0f,    4.6f,   6.9f,
+                                   16.0f,       17.0f,   89.0f,  INFINITY};
     s->opacity_logits[i] = logits[i % (sizeof logits / sizeof *logits)];
 }
 
 /* One value of one plane becomes something that no file should hold. */
 static void spoil(scene *s, uint64_t i, kg_rng *r)
 {
-    static const float odd[] = {NAN, INFINITY, -INFINITY, FLT_MAX, -FLT_MAX, -0.0f, FLT_TRUE_MIN, -NAN};
-    float *const planes[] = {s->means, s->log_scales, s->quats, s->opacity_logits, s->sh0, s->shN, s->spacing2, s->rgb};
+    static const float odd[] = {NAN,      INFINITY, -INFINITY,    FLT_MAX,
+                                -FLT_MAX, -0.0f,    FLT_TRUE_MIN, -NAN};
+    float *const planes[] = {s->means, s->log_scales, s->quats,    s->opacity_logits,
+                             s->sh0,   s->shN,        s->spacing2, s->rgb};
     static const unsigned components[] = {3, 3, 4, 1, 3, 3, 1, 3};
     const unsigned p = kg_next(r) % 8;
     if (kg_next(r) % 4 == 0) return; /* some stay as they are */
@@ -157,15 +170,19 @@ static void spoil(scene *s, uint64_t i, kg_rng *r)
 /* One number of a row just within what project takes for tame, or just beyond. */
 static void set_edge(scene *s, uint64_t i, kg_rng *r)
 {
-    static const float scales[] = {-80.00001f, -80.0f, -79.99999f, 9.5f, 10.4f, 79.99999f, 80.0f, 80.00001f};
-    static const float logits[] = {-80.00001f, -80.0f, -79.99999f, -5.5438f, -5.5436f, -5.5390f, -5.5388f, 80.0f, 80.00001f};
+    static const float scales[] = {-80.00001f, -80.0f,    -79.99999f, 9.5f,
+                                   10.4f,      79.99999f, 80.0f,      80.00001f};
+    static const float logits[] = {-80.00001f, -80.0f,   -79.99999f, -5.5438f, -5.5436f,
+                                   -5.5390f,   -5.5388f, 80.0f,      80.00001f};
     const uint64_t which = kg_next(r) % 3;
     if (which == 0)
-        *at(s, s->log_scales, (unsigned)(kg_next(r) % 3), i) = scales[kg_next(r) % (sizeof scales / sizeof *scales)];
+        *at(s, s->log_scales, (unsigned)(kg_next(r) % 3), i) =
+            scales[kg_next(r) % (sizeof scales / sizeof *scales)];
     else if (which == 1)
         s->opacity_logits[i] = logits[kg_next(r) % (sizeof logits / sizeof *logits)];
     else
-        multiply(s, i, 1.0f, (float)(between(r, 0.2, 1.0) * (kg_u(r) < 0.5 ? 0x1p-29 : 0x1p30)), 1.0f, 1.0f);
+        multiply(s, i, 1.0f, (float)(between(r, 0.2, 1.0) * (kg_u(r) < 0.5 ? 0x1p-29 : 0x1p30)),
+                 1.0f, 1.0f);
 }
 
 /* Behind the camera, far beside it, and just at the borders of what it sees. */
@@ -222,7 +239,8 @@ static void set_kind(scene *s, uint64_t i, kg_rng *r)
     }
 }
 
-/* A camera at (0.3, -0.2, -4) looking along a direction near +z, its principal point off the middle. */
+/* A camera at (0.3, -0.2, -4) looking along a direction near +z, its principal point off the
+ * middle. */
 static void set_view(scene *s)
 {
     const double c = cos(0.2), d = sin(0.2), e = cos(0.1), f = sin(0.1);
@@ -231,13 +249,18 @@ static void set_view(scene *s)
     const uint32_t width = views[s->spec.view][0], height = views[s->spec.view][1];
     const double intrinsics[4] = {0.93 * width, 0.9 * width, 0.46 * width, 0.52 * height};
     double t[3];
-    for (int i = 0; i < 3; i++) t[i] = -(r[3 * i] * eye[0] + r[3 * i + 1] * eye[1] + r[3 * i + 2] * eye[2]);
-    kiln_view_init(&s->view, r, t, origin, intrinsics, width, height, kiln_profiles[s->spec.profile].near_m, 12.0f);
+    for (int i = 0; i < 3; i++)
+        t[i] = -(r[3 * i] * eye[0] + r[3 * i + 1] * eye[1] + r[3 * i + 2] * eye[2]);
+    kiln_view_init(&s->view, r, t, origin, intrinsics, width, height,
+                   kiln_profiles[s->spec.profile].near_m, 12.0f);
 }
 
 void scene_make(scene *s, const scene_spec *spec)
 {
-    enum { SH_PLANES = 3 * ((SCENE_SH_DEGREE + 1) * (SCENE_SH_DEGREE + 1) - 1), PLANES = 3 + 3 + 4 + 1 + 3 + SH_PLANES + 1 + 3 };
+    enum {
+        SH_PLANES = 3 * ((SCENE_SH_DEGREE + 1) * (SCENE_SH_DEGREE + 1) - 1),
+        PLANES = 3 + 3 + 4 + 1 + 3 + SH_PLANES + 1 + 3
+    };
     const uint64_t n = spec->n;
     kg_rng r = {kg_stream(1 + (uint64_t)spec->kind, n), 0};
     *s = (scene){.spec = *spec, .n = n};
@@ -268,7 +291,7 @@ void scene_free(scene *s)
     free(s->row_pairs);
 }
 
-/* ---- how they are seen ------------------------------------------------------------------------------------------------- */
+/* ---- how they are seen ----------------------------------------------------------------------- */
 
 static void run(kiln_op_id op, const void *args)
 {
@@ -295,18 +318,23 @@ void scene_look(scene *s)
                                        .n_visible = &s->visible};
     run(KILN_OP_project, &project);
     float *depths = call_memory(s->visible, sizeof *depths);
-    uint32_t *rows = call_memory(s->visible, sizeof *rows), *order = call_memory(s->visible, sizeof *order);
+    uint32_t *rows = call_memory(s->visible, sizeof *rows),
+             *order = call_memory(s->visible, sizeof *order);
     for (uint64_t i = 0; i < s->visible; i++) {
         depths[i] = found[i].depth;
         rows[i] = found[i].row;
     }
-    const kiln_depth_order_args sort = {.n = s->visible, .depths = depths, .source_rows = rows, .order = order};
+    const kiln_depth_order_args sort = {
+        .n = s->visible, .depths = depths, .source_rows = rows, .order = order};
     run(KILN_OP_depth_order, &sort);
     s->splats = call_memory(s->visible, sizeof *s->splats);
     for (uint64_t i = 0; i < s->visible; i++) s->splats[i] = found[order[i]];
     s->row_pairs = call_memory(tiles_y, sizeof *s->row_pairs);
-    const kiln_tile_pairs_count_args count = {
-        .n = s->visible, .splats = s->splats, .view = &s->view, .row1 = tiles_y, .row_pairs = s->row_pairs};
+    const kiln_tile_pairs_count_args count = {.n = s->visible,
+                                              .splats = s->splats,
+                                              .view = &s->view,
+                                              .row1 = tiles_y,
+                                              .row_pairs = s->row_pairs};
     run(KILN_OP_tile_pairs_count, &count);
     free(found);
     free(depths);

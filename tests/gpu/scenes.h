@@ -1,4 +1,5 @@
-/* scenes -- small scenes of every odd kind, and how a camera sees them: what the GPU tests give to the operations. */
+/* scenes -- small scenes of every odd kind, and how a camera sees them: what the GPU tests give to
+ * the operations. */
 #ifndef KILN_TESTS_GPU_SCENES_H
 #define KILN_TESTS_GPU_SCENES_H
 
@@ -54,9 +55,10 @@ typedef struct {
 
 /* KILN_GPU_SMALL is set: a sanitizer slows the program a hundredfold. */
 bool scenes_are_small(void);
-/* Calls fn for every scene of the tests; when they are small, for few and small ones. Without cuda only two kinds have a scene of
- * the largest size, which is 20,000 rows then instead of 65,536, and pictures have fewer tiles: a GPU needs more than one block of
- * blocks and more tiles than multiprocessors. The CPU's siblings differ within a row of values, and would take minutes. */
+/* Calls fn for every scene of the tests; when they are small, for few and small ones. Without cuda
+ * only two kinds have a scene of the largest size, which is 20,000 rows then instead of 65,536, and
+ * pictures have fewer tiles: a GPU needs more than one block of blocks and more tiles than
+ * multiprocessors. The CPU's siblings differ within a row of values, and would take minutes. */
 void scenes_each(bool cuda, void (*fn)(void *context, const scene_spec *spec), void *context);
 
 /* The same for equal specs on every machine. Out of memory ends the test. */

@@ -11,7 +11,8 @@ enum { BLOCK = 256, BLOCKS = 1024, EXPONENTS = 200, FIRST_EXPONENT = 127 - 100, 
 
 __device__ void compare(uint64_t *misses, float a, float b)
 {
-    if (__float_as_uint(a) != __float_as_uint(b)) atomicAdd(reinterpret_cast<unsigned long long *>(misses), 1ull);
+    if (__float_as_uint(a) != __float_as_uint(b))
+        atomicAdd(reinterpret_cast<unsigned long long *>(misses), 1ull);
 }
 
 __device__ uint64_t mixed(uint64_t i)
@@ -24,7 +25,8 @@ __device__ uint64_t mixed(uint64_t i)
 __global__ void compare_each(tame_misses *m)
 {
     const uint64_t step = uint64_t(gridDim.x) * BLOCK, first = uint64_t(FIRST_EXPONENT) << 23;
-    for (uint64_t i = uint64_t(blockIdx.x) * BLOCK + threadIdx.x; i < uint64_t(EXPONENTS) << 23; i += step) {
+    for (uint64_t i = uint64_t(blockIdx.x) * BLOCK + threadIdx.x; i < uint64_t(EXPONENTS) << 23;
+         i += step) {
         const float x = __uint_as_float(static_cast<uint32_t>(first + i));
         compare(&m->inverse, kiln_inverse(x, 1), 1.0f / x);
         compare(&m->root, kiln_root(x, 1), sqrtf(x));
@@ -39,7 +41,8 @@ __global__ void compare_each(tame_misses *m)
 /* A float of either sign and 2^-30 to 2^30, of 30 bits. */
 __device__ float number(uint64_t bits)
 {
-    const uint32_t sign = static_cast<uint32_t>(bits >> 29 & 1), exponent = 127 - 30 + static_cast<uint32_t>(bits >> 23 & 63) % 60;
+    const uint32_t sign = static_cast<uint32_t>(bits >> 29 & 1),
+                   exponent = 127 - 30 + static_cast<uint32_t>(bits >> 23 & 63) % 60;
     return __uint_as_float(sign << 31 | exponent << 23 | static_cast<uint32_t>(bits & 0x7fffff));
 }
 
@@ -57,7 +60,8 @@ __global__ void compare_pairs(uint64_t n, tame_misses *m)
     }
 }
 
-kiln_status run(const kiln_exec *x, uint64_t n, tame_misses *on_device, tame_misses *out, kiln_error *err)
+kiln_status run(const kiln_exec *x, uint64_t n, tame_misses *on_device, tame_misses *out,
+                kiln_error *err)
 {
     CUDA_RUN(cudaMemsetAsync(on_device, 0, sizeof *on_device, x->stream));
     LAUNCH(compare_each, BLOCKS, BLOCK, 0, on_device);

@@ -1,5 +1,6 @@
-/* tame_test -- divisions, roots and exponentials without special cases (kernels/math/tame_math.h) have the bits of the ordinary
- * ones, on a GPU: all that have one operand for every float of their range, quotients for billions of pairs. */
+/* tame_test -- divisions, roots and exponentials without special cases (kernels/math/tame_math.h)
+ * have the bits of the ordinary ones, on a GPU: all that have one operand for every float of their
+ * range, quotients for billions of pairs. */
 #include "tests/gpu/tame.h"
 
 #include <setjmp.h>
@@ -25,6 +26,7 @@ static void tame_arithmetic_has_the_bits_of_the_ordinary(void **state)
 
 int main(void)
 {
-    const struct CMUnitTest tests[] = {cmocka_unit_test(tame_arithmetic_has_the_bits_of_the_ordinary)};
+    const struct CMUnitTest tests[] = {
+        cmocka_unit_test(tame_arithmetic_has_the_bits_of_the_ordinary)};
     return cmocka_run_group_tests_name("tame", tests, NULL, NULL);
 }

@@ -1,5 +1,5 @@
-/* bytes -- the file and what lies beside it: pages, its header, its size, a log of writes, a journal that waits to be rolled
- * back, a lock. */
+/* bytes -- the file and what lies beside it: pages, its header, its size, a log of writes, a
+ * journal that waits to be rolled back, a lock. */
 #include "tests/mutate/mutate.h"
 
 #include <stdio.h>
@@ -46,12 +46,14 @@ static size_t page_size(const unsigned char *data)
 
 static void scatter(mutation *m, unsigned char *at, size_t bytes, size_t n)
 {
-    for (size_t i = 0; i < n && bytes; i++) at[below(m, bytes)] = chance(m, 30) ? 0xff : (unsigned char)any(m);
+    for (size_t i = 0; i < n && bytes; i++)
+        at[below(m, bytes)] = chance(m, 30) ? 0xff : (unsigned char)any(m);
 }
 
 static void change_pages(mutation *m, unsigned char *data, size_t *bytes)
 {
-    const size_t page = page_size(data), n_pages = *bytes / page, k = (size_t)below(m, n_pages ? n_pages : 1);
+    const size_t page = page_size(data), n_pages = *bytes / page,
+                 k = (size_t)below(m, n_pages ? n_pages : 1);
     unsigned char *at = data + k * page;
     const size_t capacity = *bytes - k * page < page ? *bytes - k * page : page;
     switch (below(m, 9)) {
@@ -106,15 +108,16 @@ bool change_bytes(mutation *m)
     return done;
 }
 
-/* ---- the log -------------------------------------------------------------------------------------------------------------- */
+/* ---- the log --------------------------------------------------------------------------------- */
 /* Leaves a log with a committed change in it. */
 static bool leave_log(mutation *m)
 {
     if (sqlite3_open(m->path, &m->db) != SQLITE_OK) return false;
     (void)sqlite3_db_config(m->db, SQLITE_DBCONFIG_NO_CKPT_ON_CLOSE, 1, NULL);
-    const bool done =
-        sql(m, "PRAGMA journal_mode = wal; PRAGMA wal_autocheckpoint = 0; PRAGMA ignore_check_constraints = on;"
-               " UPDATE camera SET width = width + 1; UPDATE run SET exit_code = 1; UPDATE unit SET name = name || ' '");
+    const bool done = sql(m, "PRAGMA journal_mode = wal; PRAGMA wal_autocheckpoint = 0; PRAGMA "
+                             "ignore_check_constraints = on;"
+                             " UPDATE camera SET width = width + 1; UPDATE run SET exit_code = 1; "
+                             "UPDATE unit SET name = name || ' '");
     (void)sqlite3_close(m->db);
     m->db = NULL;
     (void)unlink(beside(m, "-shm"));
@@ -150,13 +153,14 @@ bool change_wal(mutation *m)
     return done;
 }
 
-/* ---- other companions ------------------------------------------------------------------------------------------------------- */
+/* ---- other companions ------------------------------------------------------------------------ */
 static void put_big(unsigned char *at, uint32_t v)
 {
     for (int i = 0; i < 4; i++) at[i] = (unsigned char)(v >> (24 - 8 * i));
 }
 
-/* A journal that waits to be rolled back and names a file as its super-journal: SQLite deletes that file when it is done. */
+/* A journal that waits to be rolled back and names a file as its super-journal: SQLite deletes that
+ * file when it is done. */
 static bool leave_journal(mutation *m)
 {
     static const unsigned char magic[8] = {0xd9, 0xd5, 0x05, 0xf9, 0x20, 0xa1, 0x63, 0xd7};
@@ -199,10 +203,12 @@ bool change_claim(mutation *m)
 {
     static const char *const texts[] = {
         "splatkiln-claim 1\n",
-        "splatkiln-claim 1\nstage \x1b]0;pwned\x07\nplan 0123456789abcdef0123456789abcdef\nhost h\npid 1\nstart now\ntasks "
+        "splatkiln-claim 1\nstage \x1b]0;pwned\x07\nplan 0123456789abcdef0123456789abcdef\nhost "
+        "h\npid 1\nstart now\ntasks "
         "1\nunits 2\ndue "
         "0-1\nwhat x\nend\n",
-        "splatkiln-claim 1\nstage tiles\nplan 0123456789abcdef0123456789abcdef\nhost h\npid 1\nstart now\ntasks 1000000\n"
+        "splatkiln-claim 1\nstage tiles\nplan 0123456789abcdef0123456789abcdef\nhost h\npid "
+        "1\nstart now\ntasks 1000000\n"
         "units 18446744073709551615\ndue 0-18446744073709551614\nwhat counting pairs\nend\n",
     };
     char target[4096];

@@ -1,5 +1,5 @@
-/* mutate_rows -- changes of cells and rows by SQL, past STRICT, NOT NULL, CHECKs, foreign keys and, where asked for, unique
- * indexes. */
+/* mutate_rows -- changes of cells and rows by SQL, past STRICT, NOT NULL, CHECKs, foreign keys and,
+ * where asked for, unique indexes. */
 #include "tests/mutate/mutate.h"
 
 #include <stdio.h>
@@ -35,12 +35,13 @@ static void bind_other_row(mutation *m, const char *table, const char *column)
 {
     say(" copied from another row");
     char *row = strdup(row_of(m, table, some_row(m, table)));
-    (void)sql(m, "UPDATE OR IGNORE %s SET %s = (SELECT %s FROM %s LIMIT 1 OFFSET %d) WHERE %s", table, column, column, table,
-              (int)some_row(m, table), row);
+    (void)sql(m, "UPDATE OR IGNORE %s SET %s = (SELECT %s FROM %s LIMIT 1 OFFSET %d) WHERE %s",
+              table, column, column, table, (int)some_row(m, table), row);
     free(row);
 }
 
-/* What goes with a changed row, half of the time, so that programs go past the digests, or compute again. */
+/* What goes with a changed row, half of the time, so that programs go past the digests, or compute
+ * again. */
 static void follow_up(mutation *m)
 {
     if (chance(m, 45)) recompute_digests(m);
@@ -93,31 +94,32 @@ static void bind_size(mutation *m, sqlite3_stmt *s, int i, sqlite3_value *was)
 
 bool change_size(mutation *m)
 {
-    static const char *const sizes[][2] = {{"blob", "raw_bytes"},        {"blob", "elem"},
-                                           {"unit_output", "raw_bytes"}, {"unit_output", "elem"},
-                                           {"unit_output", "segment"},   {"layer", "count"},
-                                           {"layer", "sh_degree"},       {"chunk", "count"},
-                                           {"chunk", "ordinal"},         {"chunk", "level"},
-                                           {"plane", "components"},      {"plane", "raw_bytes"},
-                                           {"plane_segment", "segment"}, {"camera", "width"},
-                                           {"camera", "height"},         {"photo", "width"},
-                                           {"photo", "height"},          {"photo_mask", "width"},
-                                           {"photo_mask", "height"},     {"tile_table", "width"},
-                                           {"tile_table", "height"},     {"tile_table", "tiles_x"},
-                                           {"tile_table", "tiles_y"},    {"tile_table", "visible"},
-                                           {"tile_table", "pairs"},      {"tile_band", "row0"},
-                                           {"tile_band", "row1"},        {"tile_band", "pairs"},
-                                           {"tile_band", "band"},        {"tile_segment", "band"},
-                                           {"tile_segment", "segment"},  {"tile_segment", "raw_bytes"},
-                                           {"image", "width"},           {"image", "height"},
-                                           {"image", "visible"},         {"image", "pairs"},
-                                           {"scene", "sh_degree"},       {"scene", "rows_read"},
-                                           {"scene", "rows_dropped"},    {"source_file", "size"},
-                                           {"stage", "version"},         {"quarantine", "attempts"},
-                                           {"plane_segment", "plane"},   {"plane", "chunk"},
-                                           {"chunk", "layer"},           {"tile_segment", "tile_table"},
-                                           {"level_error", "chunk"},     {"level_error", "step"},
-                                           {"level_origin", "layer"},    {"level_origin", "antialiased"}};
+    static const char *const sizes[][2] = {
+        {"blob", "raw_bytes"},        {"blob", "elem"},
+        {"unit_output", "raw_bytes"}, {"unit_output", "elem"},
+        {"unit_output", "segment"},   {"layer", "count"},
+        {"layer", "sh_degree"},       {"chunk", "count"},
+        {"chunk", "ordinal"},         {"chunk", "level"},
+        {"plane", "components"},      {"plane", "raw_bytes"},
+        {"plane_segment", "segment"}, {"camera", "width"},
+        {"camera", "height"},         {"photo", "width"},
+        {"photo", "height"},          {"photo_mask", "width"},
+        {"photo_mask", "height"},     {"tile_table", "width"},
+        {"tile_table", "height"},     {"tile_table", "tiles_x"},
+        {"tile_table", "tiles_y"},    {"tile_table", "visible"},
+        {"tile_table", "pairs"},      {"tile_band", "row0"},
+        {"tile_band", "row1"},        {"tile_band", "pairs"},
+        {"tile_band", "band"},        {"tile_segment", "band"},
+        {"tile_segment", "segment"},  {"tile_segment", "raw_bytes"},
+        {"image", "width"},           {"image", "height"},
+        {"image", "visible"},         {"image", "pairs"},
+        {"scene", "sh_degree"},       {"scene", "rows_read"},
+        {"scene", "rows_dropped"},    {"source_file", "size"},
+        {"stage", "version"},         {"quarantine", "attempts"},
+        {"plane_segment", "plane"},   {"plane", "chunk"},
+        {"chunk", "layer"},           {"tile_segment", "tile_table"},
+        {"level_error", "chunk"},     {"level_error", "step"},
+        {"level_origin", "layer"},    {"level_origin", "antialiased"}};
     const char *const *which = sizes[below(m, sizeof sizes / sizeof *sizes)];
     say("size ");
     if (!set_cell(m, which[0], which[1], some_row(m, which[0]), bind_size)) return false;
@@ -142,10 +144,14 @@ static bool rename_camera(mutation *m)
     const char *name = hostile_name(m, &bytes);
     bool done = was != NULL;
     say("camera '%s' and all that name it: '%.60s' of %zu bytes", was ? was : "", name, bytes);
-    static const char *const tables[][2] = {
-        {"camera", "name"}, {"photo", "camera"}, {"photo_mask", "camera"}, {"tile_table", "camera"}, {"image", "camera"}};
+    static const char *const tables[][2] = {{"camera", "name"},
+                                            {"photo", "camera"},
+                                            {"photo_mask", "camera"},
+                                            {"tile_table", "camera"},
+                                            {"image", "camera"}};
     for (size_t k = 0; done && k < 5; k++) {
-        sqlite3_stmt *s = ask(m, "UPDATE OR IGNORE %s SET %s = ?1 WHERE %s = ?2", tables[k][0], tables[k][1], tables[k][1]);
+        sqlite3_stmt *s = ask(m, "UPDATE OR IGNORE %s SET %s = ?1 WHERE %s = ?2", tables[k][0],
+                              tables[k][1], tables[k][1]);
         (void)sqlite3_bind_text64(s, 1, name, bytes, SQLITE_TRANSIENT, SQLITE_UTF8);
         (void)sqlite3_bind_text(s, 2, was, -1, SQLITE_TRANSIENT);
         done = sqlite3_step(s) == SQLITE_DONE;
@@ -159,16 +165,19 @@ static bool rename_camera(mutation *m)
 bool change_name(mutation *m)
 {
     static const char *const names[][2] = {
-        {"camera", "name"},       {"chunk", "name"},          {"chunk", "parent"},      {"plane", "name"},
-        {"layer", "kind"},        {"stage_output", "role"},   {"stage", "name"},        {"stage_output", "stage"},
-        {"unit", "stage"},        {"unit", "name"},           {"unit_output", "name"},  {"parameter", "name"},
-        {"parameter", "value"},   {"tile_segment", "name"},   {"tile_table", "camera"}, {"tile_table", "profile"},
-        {"image", "camera"},      {"image", "device_kind"},   {"image", "profile"},     {"quarantine", "name"},
-        {"quarantine", "reason"}, {"quarantine", "device"},   {"quarantine", "stage"},  {"run", "device"},
-        {"run", "program"},       {"run", "stage"},           {"camera", "model"},      {"camera", "split"},
-        {"plane", "type"},        {"stage", "state"},         {"scene", "kind"},        {"scene", "name"},
-        {"scene", "up_axis"},     {"scene", "frame"},         {"image", "format"},      {"photo", "camera"},
-        {"photo_mask", "camera"}, {"level_origin", "profile"}};
+        {"camera", "name"},        {"chunk", "name"},          {"chunk", "parent"},
+        {"plane", "name"},         {"layer", "kind"},          {"stage_output", "role"},
+        {"stage", "name"},         {"stage_output", "stage"},  {"unit", "stage"},
+        {"unit", "name"},          {"unit_output", "name"},    {"parameter", "name"},
+        {"parameter", "value"},    {"tile_segment", "name"},   {"tile_table", "camera"},
+        {"tile_table", "profile"}, {"image", "camera"},        {"image", "device_kind"},
+        {"image", "profile"},      {"quarantine", "name"},     {"quarantine", "reason"},
+        {"quarantine", "device"},  {"quarantine", "stage"},    {"run", "device"},
+        {"run", "program"},        {"run", "stage"},           {"camera", "model"},
+        {"camera", "split"},       {"plane", "type"},          {"stage", "state"},
+        {"scene", "kind"},         {"scene", "name"},          {"scene", "up_axis"},
+        {"scene", "frame"},        {"image", "format"},        {"photo", "camera"},
+        {"photo_mask", "camera"},  {"level_origin", "profile"}};
     say("name ");
     if (chance(m, 25)) return rename_camera(m);
     const char *const *which = names[below(m, sizeof names / sizeof *names)];
@@ -177,16 +186,26 @@ bool change_name(mutation *m)
     return true;
 }
 
-/* ---- paths --------------------------------------------------------------------------------------------------------------- */
+/* ---- paths ----------------------------------------------------------------------------------- */
 static void bind_path(mutation *m, sqlite3_stmt *s, int i, sqlite3_value *was)
 {
-    static const char *const ends[] = {"victim.png", "victim.npy", "fifo", "", "victim.db", "none.png", "loop"};
-    static const char *const others[] = {
-        "../victims/victim.png", "/dev/zero", "/dev/full", "/proc/self/mem", "/", ".", "..", "x.db", "x.db-wal", "/etc/passwd"};
+    static const char *const ends[] = {"victim.png", "victim.npy", "fifo", "",
+                                       "victim.db",  "none.png",   "loop"};
+    static const char *const others[] = {"../victims/victim.png",
+                                         "/dev/zero",
+                                         "/dev/full",
+                                         "/proc/self/mem",
+                                         "/",
+                                         ".",
+                                         "..",
+                                         "x.db",
+                                         "x.db-wal",
+                                         "/etc/passwd"};
     char path[4096];
     (void)was;
     if (chance(m, 60))
-        (void)snprintf(path, sizeof path, "%s/%s", m->victims, ends[below(m, sizeof ends / sizeof *ends)]);
+        (void)snprintf(path, sizeof path, "%s/%s", m->victims,
+                       ends[below(m, sizeof ends / sizeof *ends)]);
     else
         (void)snprintf(path, sizeof path, "%s", others[below(m, sizeof others / sizeof *others)]);
     (void)sqlite3_bind_text(s, i, path, -1, SQLITE_TRANSIENT);
@@ -195,8 +214,9 @@ static void bind_path(mutation *m, sqlite3_stmt *s, int i, sqlite3_value *was)
 
 bool change_path(mutation *m)
 {
-    static const char *const paths[][2] = {{"image", "path"},      {"image", "path"},       {"photo", "path"},
-                                           {"photo_mask", "path"}, {"source_file", "path"}, {"scene", "source_path"}};
+    static const char *const paths[][2] = {{"image", "path"},       {"image", "path"},
+                                           {"photo", "path"},       {"photo_mask", "path"},
+                                           {"source_file", "path"}, {"scene", "source_path"}};
     const char *const *which = paths[below(m, sizeof paths / sizeof *paths)];
     say("path ");
     if (!set_cell(m, which[0], which[1], some_row(m, which[0]), bind_path)) return false;
@@ -204,7 +224,7 @@ bool change_path(mutation *m)
     return true;
 }
 
-/* ---- JSON ---------------------------------------------------------------------------------------------------------------- */
+/* ---- JSON ------------------------------------------------------------------------------------ */
 static void nest(char *out, size_t n, char c)
 {
     memset(out, c, n);
@@ -282,9 +302,9 @@ static void bind_json(mutation *m, sqlite3_stmt *s, int i, sqlite3_value *was)
 
 bool change_json(mutation *m)
 {
-    static const char *const texts[][2] = {{"unit", "counters"}, {"unit", "counters"},   {"unit", "counters"},
-                                           {"run", "counters"},  {"run", "parameters"},  {"scene", "notes"},
-                                           {"scene", "notes"},   {"scene", "transforms"}};
+    static const char *const texts[][2] = {
+        {"unit", "counters"},  {"unit", "counters"}, {"unit", "counters"}, {"run", "counters"},
+        {"run", "parameters"}, {"scene", "notes"},   {"scene", "notes"},   {"scene", "transforms"}};
     const char *const *which = texts[below(m, sizeof texts / sizeof *texts)];
     say("JSON ");
     if (!set_cell(m, which[0], which[1], some_row(m, which[0]), bind_json)) return false;
@@ -292,7 +312,7 @@ bool change_json(mutation *m)
     return true;
 }
 
-/* ---- rows ---------------------------------------------------------------------------------------------------------------- */
+/* ---- rows ------------------------------------------------------------------------------------ */
 bool delete_rows(mutation *m)
 {
     char table[64];
@@ -309,7 +329,8 @@ bool delete_rows(mutation *m)
     return true;
 }
 
-/* A row twice: its unique indexes go, the row is written again, and the indexes come back as they were, without it. */
+/* A row twice: its unique indexes go, the row is written again, and the indexes come back as they
+ * were, without it. */
 bool copy_row(mutation *m)
 {
     char table[64];
@@ -318,25 +339,32 @@ bool copy_row(mutation *m)
     const bool has_rowid = made && !strstr(made, "WITHOUT ROWID");
     free(made);
     if (!has_rowid) return false;
-    char *columns = text_of(m, "SELECT group_concat(name) FROM pragma_table_info('%s') WHERE NOT (pk AND type = 'INTEGER')", table);
+    char *columns = text_of(m,
+                            "SELECT group_concat(name) FROM pragma_table_info('%s') WHERE NOT (pk "
+                            "AND type = 'INTEGER')",
+                            table);
     say("a row of %s twice, past its unique indexes", table);
-    bool done =
-        sql(m,
-            "PRAGMA writable_schema = on; CREATE TABLE kept AS SELECT * FROM sqlite_schema WHERE tbl_name = '%s';"
-            " DELETE FROM sqlite_schema WHERE tbl_name = '%s' AND type = 'index';"
-            " UPDATE sqlite_schema SET sql = replace(replace(sql, 'NOT NULL UNIQUE', 'NOT NULL'), 'BLOB PRIMARY KEY', 'BLOB')"
-            " WHERE name = '%s';"
-            " UPDATE sqlite_schema SET sql = substr(sql, 1, instr(sql, 'UNIQUE (') - 1) || 'CHECK (1)) STRICT'"
-            " WHERE name = '%s' AND instr(sql, 'UNIQUE (')",
-            table, table, table, table);
+    bool done = sql(m,
+                    "PRAGMA writable_schema = on; CREATE TABLE kept AS SELECT * FROM sqlite_schema "
+                    "WHERE tbl_name = '%s';"
+                    " DELETE FROM sqlite_schema WHERE tbl_name = '%s' AND type = 'index';"
+                    " UPDATE sqlite_schema SET sql = replace(replace(sql, 'NOT NULL UNIQUE', 'NOT "
+                    "NULL'), 'BLOB PRIMARY KEY', 'BLOB')"
+                    " WHERE name = '%s';"
+                    " UPDATE sqlite_schema SET sql = substr(sql, 1, instr(sql, 'UNIQUE (') - 1) || "
+                    "'CHECK (1)) STRICT'"
+                    " WHERE name = '%s' AND instr(sql, 'UNIQUE (')",
+                    table, table, table, table);
     (void)sqlite3_close(m->db);
     done = done && sqlite3_open(m->path, &m->db) == SQLITE_OK;
     done = done && sql(m,
-                       "PRAGMA foreign_keys = off; PRAGMA ignore_check_constraints = on; INSERT INTO %s (%s) SELECT %s FROM %s "
+                       "PRAGMA foreign_keys = off; PRAGMA ignore_check_constraints = on; INSERT "
+                       "INTO %s (%s) SELECT %s FROM %s "
                        "LIMIT 1 OFFSET %d",
                        table, columns, columns, table, (int)some_row(m, table));
     (void)sql(m,
-              "PRAGMA writable_schema = on; UPDATE sqlite_schema SET sql = (SELECT sql FROM kept WHERE kept.name = '%s') WHERE "
+              "PRAGMA writable_schema = on; UPDATE sqlite_schema SET sql = (SELECT sql FROM kept "
+              "WHERE kept.name = '%s') WHERE "
               "name = '%s';"
               " INSERT INTO sqlite_schema SELECT * FROM kept WHERE type = 'index'; DROP TABLE kept",
               table, table);

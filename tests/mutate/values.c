@@ -1,5 +1,5 @@
-/* values -- what a hostile cell holds: the ends of every type, texts that a terminal or a path takes for more than text, and
- * values that are near the one that was there. */
+/* values -- what a hostile cell holds: the ends of every type, texts that a terminal or a path
+ * takes for more than text, and values that are near the one that was there. */
 #include "tests/mutate/mutate.h"
 
 #include <math.h>
@@ -39,8 +39,21 @@ uint64_t hostile_number(mutation *m)
 
 static double hostile_real(mutation *m)
 {
-    const double reals[] = {0.5,  -0.5, -0.0,   1e-320, 1e-38, 1e38, 3.5e38, 1e308, -1e308, (double)INFINITY, -(double)INFINITY,
-                            1e19, -1,   9.2e18, 1e-9};
+    const double reals[] = {0.5,
+                            -0.5,
+                            -0.0,
+                            1e-320,
+                            1e-38,
+                            1e38,
+                            3.5e38,
+                            1e308,
+                            -1e308,
+                            (double)INFINITY,
+                            -(double)INFINITY,
+                            1e19,
+                            -1,
+                            9.2e18,
+                            1e-9};
     return reals[below(m, sizeof reals / sizeof *reals)];
 }
 
@@ -127,7 +140,8 @@ static void bind_near(mutation *m, sqlite3_stmt *s, int i, sqlite3_value *was)
     const int64_t step = steps[below(m, sizeof steps / sizeof *steps)];
     if (sqlite3_value_type(was) == SQLITE_FLOAT) {
         const double factors[] = {-1, 0.5, 2, 1000, 1e-6, 1e9};
-        const double v = sqlite3_value_double(was) * factors[below(m, sizeof factors / sizeof *factors)];
+        const double v =
+            sqlite3_value_double(was) * factors[below(m, sizeof factors / sizeof *factors)];
         (void)sqlite3_bind_double(s, i, v);
         say("%.17g, was %.17g", v, sqlite3_value_double(was));
     } else {
@@ -156,8 +170,10 @@ static void bind_real(mutation *m, sqlite3_stmt *s, int i)
 void bind_value(mutation *m, sqlite3_stmt *s, int i, sqlite3_value *was)
 {
     int type = was && chance(m, 80) ? sqlite3_value_type(was)
-                                    : (int[]){SQLITE_NULL, SQLITE_INTEGER, SQLITE_FLOAT, SQLITE_TEXT, SQLITE_BLOB}[below(m, 5)];
-    if (was && type == sqlite3_value_type(was) && (type == SQLITE_INTEGER || type == SQLITE_FLOAT) && chance(m, 30)) {
+                                    : (int[]){SQLITE_NULL, SQLITE_INTEGER, SQLITE_FLOAT,
+                                              SQLITE_TEXT, SQLITE_BLOB}[below(m, 5)];
+    if (was && type == sqlite3_value_type(was) &&
+        (type == SQLITE_INTEGER || type == SQLITE_FLOAT) && chance(m, 30)) {
         bind_near(m, s, i, was);
         return;
     }

@@ -1,6 +1,7 @@
-/* aarch64_exec -- lets programs for aarch64 start each other under qemu-user where the kernel does not know such programs
- * (binfmt_misc). A library for LD_PRELOAD, compiled for aarch64: execve and its kin begin with qemu, $KILN_QEMU, where the file is
- * a program for aarch64. posix_spawn is not caught. */
+/* aarch64_exec -- lets programs for aarch64 start each other under qemu-user where the kernel does
+ * not know such programs (binfmt_misc). A library for LD_PRELOAD, compiled for aarch64: execve and
+ * its kin begin with qemu, $KILN_QEMU, where the file is a program for aarch64. posix_spawn is not
+ * caught. */
 #include <elf.h>
 #include <fcntl.h>
 #include <limits.h>
@@ -18,7 +19,8 @@ static int is_for_aarch64(const char *path)
     const int fd = open(path, O_RDONLY | O_CLOEXEC);
     const ssize_t n = fd < 0 ? -1 : read(fd, &head, sizeof head);
     if (fd >= 0) (void)close(fd);
-    return n == (ssize_t)sizeof head && memcmp(head.e_ident, ELFMAG, SELFMAG) == 0 && head.e_machine == EM_AARCH64;
+    return n == (ssize_t)sizeof head && memcmp(head.e_ident, ELFMAG, SELFMAG) == 0 &&
+           head.e_machine == EM_AARCH64;
 }
 
 int execve(const char *path, char *const argv[], char *const envp[])

@@ -1,4 +1,5 @@
-/* How many threads decode ahead: as many as there is room for, with what they decode, and none where planes would have to go. */
+/* How many threads decode ahead: as many as there is room for, with what they decode, and none
+ * where planes would have to go. */
 #include "stages/frame/ahead.h"
 
 #include <setjmp.h>
@@ -35,7 +36,8 @@ static void threads_are_as_many_as_there_is_room_for(void **state)
         assert_true(n <= 16 && n != 1);
         if (n < 16 && spare > 100 * MIB) assert_true((n + 1) * (each + MIB) > spare);
     }
-    assert_in_range(kiln_ahead_count(&l, true, 16, 390 * MIB), 8, 9); /* what a gibibyte leaves beside a picture on a GPU */
+    /* what a gibibyte leaves beside a picture on a GPU */
+    assert_in_range(kiln_ahead_count(&l, true, 16, 390 * MIB), 8, 9);
     assert_int_equal(kiln_ahead_count(&l, true, 16, 2000 * MIB), 16);
     assert_int_equal(kiln_ahead_count(&l, true, 64, UINT64_MAX), KILN_AHEAD_THREADS);
     assert_int_equal(kiln_ahead_count(&l, true, 1, UINT64_MAX), 0);
@@ -52,11 +54,13 @@ static void geometry_takes_less(void **state)
     free(l.chunks);
 }
 
-/* A layer that fits is decoded once: more threads for that are not worth decoding a part of it again for each camera. */
+/* A layer that fits is decoded once: more threads for that are not worth decoding a part of it
+ * again for each camera. */
 static void planes_that_fit_keep_their_room(void **state)
 {
     kiln_layer l = layer_of(40);
-    const uint64_t reader = kiln_ahead_reader_bytes(&l, true), all = planes_bytes(l.count) + 4 * MIB;
+    const uint64_t reader = kiln_ahead_reader_bytes(&l, true),
+                   all = planes_bytes(l.count) + 4 * MIB;
     unsigned fewer = 0;
     (void)state;
     for (uint64_t more = 0; more < 600 * MIB; more += 10 * MIB) {

@@ -1,4 +1,5 @@
-/* answer, deadlines -- answers are shared and counted until the last user drops them; connections end when their time is over. */
+/* answer, deadlines -- answers are shared and counted until the last user drops them; connections
+ * end when their time is over. */
 #include "stages/serve/answer.h"
 #include "stages/serve/deadlines.h"
 

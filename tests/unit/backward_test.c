@@ -1,7 +1,8 @@
-/* backward_test -- gradients against finite differences of the picture's error in double, and Adam against its formulas.
+/* backward_test -- gradients against finite differences of the picture's error in double, and Adam
+ * against its formulas.
  *
- * The scene is small and smooth on purpose: no Gaussian stops a pixel, is cut at the largest alpha or has a colour of 0 in the
- * tests of differences; those cases are asserted by themselves.
+ * The scene is small and smooth on purpose: no Gaussian stops a pixel, is cut at the largest alpha
+ * or has a colour of 0 in the tests of differences; those cases are asserted by themselves.
  */
 #include "kernels/adam/adam.h"
 #include "kernels/project_backward/project_backward_math.h"
@@ -16,7 +17,15 @@
 
 #include <cmocka.h>
 
-enum { N = 12, FROZEN = 3, DEGREE = 1, WIDTH = 40, HEIGHT = 24, PIXELS = WIDTH * HEIGHT, PLANES = KILN_GRADIENT_SH + 12 };
+enum {
+    N = 12,
+    FROZEN = 3,
+    DEGREE = 1,
+    WIDTH = 40,
+    HEIGHT = 24,
+    PIXELS = WIDTH * HEIGHT,
+    PLANES = KILN_GRADIENT_SH + 12
+};
 
 /* All parameters of N Gaussians; the first N - FROZEN are asked for. */
 typedef struct {
@@ -37,12 +46,14 @@ static double noise(unsigned *seed)
 
 static void make_world(world *w)
 {
-    const double r[9] = {1, 0, 0, 0, 1, 0, 0, 0, 1}, t[3] = {0.1, -0.05, 0}, origin[3] = {0}, k[4] = {30, 33, 20, 12};
+    const double r[9] = {1, 0, 0, 0, 1, 0, 0, 0, 1}, t[3] = {0.1, -0.05, 0}, origin[3] = {0},
+                 k[4] = {30, 33, 20, 12};
     unsigned seed = 7;
     kiln_view_init(&w->view, r, t, origin, k, WIDTH, HEIGHT, 0.2f, 100.0f);
     for (int i = 0; i < N; i++) {
         for (int a = 0; a < 3; a++) {
-            w->c.means[a * N + i] = (float)(a < 2 ? 1.6 * noise(&seed) - 0.8 : 3 + 2 * noise(&seed));
+            w->c.means[a * N + i] =
+                (float)(a < 2 ? 1.6 * noise(&seed) - 0.8 : 3 + 2 * noise(&seed));
             w->c.log_scales[a * N + i] = (float)(-2.5 + 1.5 * noise(&seed));
             w->c.sh0[a * N + i] = (float)noise(&seed);
         }
@@ -50,7 +61,8 @@ static void make_world(world *w)
         for (int a = 0; a < 9; a++) w->c.shN[a * N + i] = (float)(0.2 * noise(&seed) - 0.1);
         w->c.opacity_logits[i] = (float)(-2 + 2.5 * noise(&seed));
     }
-    for (int i = 0; i < 4 * PIXELS; i++) w->target[i] = (float)noise(&seed) * (i % 4 == 3 ? 1.0f : 0.7f);
+    for (int i = 0; i < 4 * PIXELS; i++)
+        w->target[i] = (float)noise(&seed) * (i % 4 == 3 ? 1.0f : 0.7f);
     for (int a = 0; a < 3; a++) w->background[a] = (float)noise(&seed);
 }
 
@@ -133,7 +145,8 @@ static uint64_t project(const world *w, const cloud *c, kiln_splat2d *splats)
     return visible;
 }
 
-static void backward(const world *w, const drawn *d, float gradients[KILN_BACKWARD_PLANES * (N - FROZEN)])
+static void backward(const world *w, const drawn *d,
+                     float gradients[KILN_BACKWARD_PLANES * (N - FROZEN)])
 {
     kiln_raster_backward_args a = {.n = d->n,
                                    .splats = d->splats,
@@ -151,8 +164,8 @@ static void backward(const world *w, const drawn *d, float gradients[KILN_BACKWA
     RUN(raster_backward, &a);
 }
 
-/* The error of a picture of these splats, in double and without thresholds: what is below 1/255 is left out where the float raster
- * leaves it out, by `shown`, so that the error is smooth. */
+/* The error of a picture of these splats, in double and without thresholds: what is below 1/255 is
+ * left out where the float raster leaves it out, by `shown`, so that the error is smooth. */
 typedef struct {
     double x, y, conic[3], opacity, rgb[3];
 } splat64;
@@ -164,17 +177,22 @@ static double error_of(const world *w, const drawn *d, const splat64 *s)
         double t = 1, c[3] = {0};
         for (uint64_t i = 0; i < d->n; i++) {
             const kiln_splat2d *f = &d->splats[i];
-            const float power32 = kiln_power(f->conic[0], f->conic[1], f->conic[2], kiln_power_offset(f->x, p % WIDTH),
-                                             kiln_power_offset(f->y, p / WIDTH));
-            if (!(power32 >= kiln_least_power(f->power_min)) || !kiln_alpha_shows(kiln_alpha(f->opacity, power32, 0.99f))) continue;
+            const float power32 =
+                kiln_power(f->conic[0], f->conic[1], f->conic[2],
+                           kiln_power_offset(f->x, p % WIDTH), kiln_power_offset(f->y, p / WIDTH));
+            if (!(power32 >= kiln_least_power(f->power_min)) ||
+                !kiln_alpha_shows(kiln_alpha(f->opacity, power32, 0.99f)))
+                continue;
             const double dx = s[i].x - (p % WIDTH + 0.5), dy = s[i].y - (p / WIDTH + 0.5);
-            const double power = -0.5 * (s[i].conic[0] * dx * dx + s[i].conic[2] * dy * dy) - s[i].conic[1] * dx * dy;
+            const double power = -0.5 * (s[i].conic[0] * dx * dx + s[i].conic[2] * dy * dy) -
+                                 s[i].conic[1] * dx * dy;
             const double alpha = s[i].opacity * exp(power);
             for (int k = 0; k < 3; k++) c[k] += s[i].rgb[k] * alpha * t;
             t *= 1 - alpha;
         }
         for (int k = 0; k < 3; k++) {
-            const double want = (double)w->target[4 * p + k] + (1 - (double)w->target[4 * p + 3]) * (double)w->background[k];
+            const double want = (double)w->target[4 * p + k] +
+                                (1 - (double)w->target[4 * p + 3]) * (double)w->background[k];
             const double off = c[k] + t * (double)w->background[k] - want;
             sum += 0.5 * off * off;
         }
@@ -208,7 +226,8 @@ static double slope(const world *w, const drawn *d, splat64 *s, double *v, doubl
 
 static void close_to(double got, double want, double size)
 {
-    if (!(fabs(got - want) <= 2e-3 * fabs(want) + 1e-4 * size)) fail_msg("%.9g instead of %.9g", got, want);
+    if (!(fabs(got - want) <= 2e-3 * fabs(want) + 1e-4 * size))
+        fail_msg("%.9g instead of %.9g", got, want);
 }
 
 static void splats_follow_differences(void **state)
@@ -230,7 +249,8 @@ static void splats_follow_differences(void **state)
         const uint32_t row = d->splats[i].row;
         if (row >= N - FROZEN) continue;
         double m[KILN_BACKWARD_PLANES];
-        for (int k = 0; k < KILN_BACKWARD_PLANES; k++) m[k] = (double)g[k * (N - FROZEN) + (int)row];
+        for (int k = 0; k < KILN_BACKWARD_PLANES; k++)
+            m[k] = (double)g[k * (N - FROZEN) + (int)row];
         looked++;
         close_to(m[KILN_BACKWARD_POWER] / s[i].opacity, slope(&w, d, s, &s[i].opacity, 1e-5), 1);
         close_to(-(s[i].conic[0] * m[1] + s[i].conic[1] * m[2]), slope(&w, d, s, &s[i].x, 1e-5), 1);
@@ -238,29 +258,33 @@ static void splats_follow_differences(void **state)
         close_to(-0.5 * m[KILN_BACKWARD_XX], slope(&w, d, s, &s[i].conic[0], 1e-5), 1);
         close_to(-m[KILN_BACKWARD_XY], slope(&w, d, s, &s[i].conic[1], 1e-5), 1);
         close_to(-0.5 * m[KILN_BACKWARD_YY], slope(&w, d, s, &s[i].conic[2], 1e-5), 1);
-        for (int k = 0; k < 3; k++) close_to(m[KILN_BACKWARD_RED + k], slope(&w, d, s, &s[i].rgb[k], 1e-5), 1);
+        for (int k = 0; k < 3; k++)
+            close_to(m[KILN_BACKWARD_RED + k], slope(&w, d, s, &s[i].rgb[k], 1e-5), 1);
     }
     assert_true(looked >= 7);
     free(d->ranks);
     free(d);
 }
 
-/* ---- parameters ---------------------------------------------------------------------------------------------------------- */
-/* The splats of a cloud in double, with what project_backward leaves out held as it is in `fixed`: Jacobian and direction. */
+/* ---- parameters ------------------------------------------------------------------------------ */
+/* The splats of a cloud in double, with what project_backward leaves out held as it is in `fixed`:
+ * Jacobian and direction. */
 static void project64(const world *w, const drawn *d, const double *p, splat64 *s)
 {
     kiln_projection lens;
     kiln_project_projection(&lens, &w->view, &(kiln_view_cut){0}, KILN_PROFILE_INRIA, 0);
     for (uint64_t i = 0; i < d->n; i++) {
         const uint32_t row = d->splats[i].row;
-        const double *g = p + row * (PLANES + 1); /* mean 3, log scale 3, quaternion 4, logit, colours 12 */
+        /* mean 3, log scale 3, quaternion 4, logit, colours 12 */
+        const double *g = p + row * (PLANES + 1);
         const float mean[3] = {w->c.means[row], w->c.means[N + row], w->c.means[2 * N + row]};
         const kiln_screen_axes axes = kiln_screen_axes_of(&lens, mean); /* of the cloud as it is */
         const double length = sqrt(g[6] * g[6] + g[7] * g[7] + g[8] * g[8] + g[9] * g[9]);
         const double qw = g[6] / length, x = g[7] / length, y = g[8] / length, z = g[9] / length;
-        const double r[9] = {1 - 2 * (y * y + z * z), 2 * (x * y - qw * z),    2 * (x * z + qw * y),
-                             2 * (x * y + qw * z),    1 - 2 * (x * x + z * z), 2 * (y * z - qw * x),
-                             2 * (x * z - qw * y),    2 * (y * z + qw * x),    1 - 2 * (x * x + y * y)};
+        const double r[9] = {
+            1 - 2 * (y * y + z * z), 2 * (x * y - qw * z),    2 * (x * z + qw * y),
+            2 * (x * y + qw * z),    1 - 2 * (x * x + z * z), 2 * (y * z - qw * x),
+            2 * (x * z - qw * y),    2 * (y * z + qw * x),    1 - 2 * (x * x + y * y)};
         double xx = 0.3, xy = 0, yy = 0.3; /* dilated */
         for (int j = 0; j < 3; j++) {
             double ux = 0, uy = 0;
@@ -375,7 +399,7 @@ static void parameters_follow_differences(void **state)
     free(d);
 }
 
-/* ---- what has no gradient, and sums -------------------------------------------------------------------------------------- */
+/* ---- what has no gradient, and sums ---------------------------------------------------------- */
 static kiln_splat2d splat_at(float x, float y, float opacity, float red, uint32_t row)
 {
     return (kiln_splat2d){.x = x,
@@ -396,10 +420,11 @@ static void cut_and_hidden_have_none(void **state)
     float g[KILN_BACKWARD_PLANES * (N - FROZEN)];
     make_world(&w);
     /* 0: red is cut; 1: its centre's alpha is; 2 to 5 end the pixels before 6; 7 is nowhere */
-    const kiln_splat2d splats[] = {splat_at(8.5f, 8.5f, 0.5f, 0.0f, 0), splat_at(30.5f, 8.5f, 1.0f, 0.3f, 1),
-                                   splat_at(8.5f, 20.5f, 0.98f, 1, 2),  splat_at(8.5f, 20.5f, 0.98f, 1, 3),
-                                   splat_at(8.5f, 20.5f, 0.98f, 1, 4),  splat_at(8.5f, 20.5f, 0.98f, 1, 5),
-                                   splat_at(8.5f, 20.5f, 0.004f, 1, 6), splat_at(-90, -90, 0.5f, 1, 7)};
+    const kiln_splat2d splats[] = {
+        splat_at(8.5f, 8.5f, 0.5f, 0.0f, 0), splat_at(30.5f, 8.5f, 1.0f, 0.3f, 1),
+        splat_at(8.5f, 20.5f, 0.98f, 1, 2),  splat_at(8.5f, 20.5f, 0.98f, 1, 3),
+        splat_at(8.5f, 20.5f, 0.98f, 1, 4),  splat_at(8.5f, 20.5f, 0.98f, 1, 5),
+        splat_at(8.5f, 20.5f, 0.004f, 1, 6), splat_at(-90, -90, 0.5f, 1, 7)};
     draw(&w, splats, 8, d);
     backward(&w, d, g);
     const int rows = N - FROZEN;
@@ -437,13 +462,14 @@ static void units_hold_the_largest_sum(void **state)
     assert_true((int64_t)KILN_BACKWARD_LIMIT * KILN_BACKWARD_PIXELS_MAX <= INT64_MAX);
 }
 
-/* ---- Adam ---------------------------------------------------------------------------------------------------------------- */
+/* ---- Adam ------------------------------------------------------------------------------------ */
 static void adam_does_as_published(void **state)
 {
     (void)state;
     enum { STEPS = 20 };
     const kiln_adam_steps full = {.03f, .02f, .01f, .05f, .02f, .004f};
-    float mean[3] = {1, 2, 3}, log_scale[3] = {-3, -2, -4}, quat[4] = {1, 0, 0, 0}, logit = 5.9f, sh0[3] = {0}, shN[9] = {0};
+    float mean[3] = {1, 2, 3}, log_scale[3] = {-3, -2, -4}, quat[4] = {1, 0, 0, 0}, logit = 5.9f,
+          sh0[3] = {0}, shN[9] = {0};
     float g[PLANES], m[PLANES] = {0}, v[PLANES] = {0};
     double m64 = 0, v64 = 0, where = 1, b1 = 1, b2 = 1;
     kiln_adam_args a = {.n = 1,
@@ -461,7 +487,8 @@ static void adam_does_as_published(void **state)
                         .least = 0.5e-3f};
     for (uint32_t t = 0; t < STEPS; t++) {
         const double now = sin(t * 0.7) - 0.3, longest = exp((double)log_scale[1]);
-        for (int k = 0; k < PLANES; k++) g[k] = k == KILN_GRADIENT_OPACITY_LOGIT ? -1.0f : (float)now;
+        for (int k = 0; k < PLANES; k++)
+            g[k] = k == KILN_GRADIENT_OPACITY_LOGIT ? -1.0f : (float)now;
         g[KILN_GRADIENT_LOG_SCALE + 1] = 0; /* the longest axis stays */
         kiln_adam_at(&a, &full, t, STEPS);
         RUN(adam, &a);
@@ -473,28 +500,33 @@ static void adam_does_as_published(void **state)
         where -= 0.03 * part * longest * (m64 / (1 - b1)) / (sqrt(v64 / (1 - b2)) + 1e-3 / longest);
         assert_true(fabs((double)mean[0] - where) < 1e-5);
     }
-    /* what no picture shows goes no further, and what the next one that does shows counts as if none was between */
+    /* what no picture shows goes no further, and what the next one that does shows counts as if
+     * none was between */
     memset(g, 0, sizeof g);
     const float mean_before = mean[0], m_before = m[0], v_before = v[0];
     RUN(adam, &a);
     assert_true(mean[0] == mean_before && m[0] == m_before && v[0] == v_before && m[0] != 0);
     assert_true(logit == KILN_ADAM_LOGIT_MAX);
     assert_true(log_scale[1] == -2 && log_scale[0] != -3);
-    assert_true(fabs((double)log_scale[0] + 3 - (double)sh0[0]) < 1e-5); /* same gradient, same step */
+    /* same gradient, same step */
+    assert_true(fabs((double)log_scale[0] + 3 - (double)sh0[0]) < 1e-5);
     assert_true(fabs(5 * (double)shN[4] - (double)sh0[0]) < 1e-5);
-    const double length =
-        (double)quat[0] * quat[0] + (double)quat[1] * quat[1] + (double)quat[2] * quat[2] + (double)quat[3] * quat[3];
+    const double length = (double)quat[0] * quat[0] + (double)quat[1] * quat[1] +
+                          (double)quat[2] * quat[2] + (double)quat[3] * quat[3];
     assert_true(fabs(length - 1) < 1e-6 && quat[1] == quat[2] && quat[1] != 0);
 }
 
-/* A Gaussian with a long axis moves less, the longer it is: by the square of what is allowed, beside its axis. */
+/* A Gaussian with a long axis moves less, the longer it is: by the square of what is allowed,
+ * beside its axis. */
 static void means_of_large_rows_hardly_move(void **state)
 {
     (void)state;
     const kiln_adam_steps full = {.mean = .03f};
-    const float axes[5] = {0.25f, 0.5f, 1, 2, 16}, unit[5] = {0.25f, 0.5f, 0.25f, 0.125f, 0.015625f};
+    const float axes[5] = {0.25f, 0.5f, 1, 2, 16},
+                unit[5] = {0.25f, 0.5f, 0.25f, 0.125f, 0.015625f};
     for (int i = 0; i < 5; i++) {
-        float mean[3] = {0}, log_scale[3] = {-9, logf(axes[i]), -9}, quat[4] = {1, 0, 0, 0}, logit = 0, sh0[3] = {0};
+        float mean[3] = {0}, log_scale[3] = {-9, logf(axes[i]), -9}, quat[4] = {1, 0, 0, 0},
+              logit = 0, sh0[3] = {0};
         float g[PLANES] = {0}, m[PLANES] = {0}, v[PLANES] = {0};
         g[KILN_GRADIENT_MEAN] = 1;
         kiln_adam_args a = {.n = 1,
@@ -541,9 +573,12 @@ static void arguments_are_checked(void **state)
 int main(void)
 {
     const struct CMUnitTest tests[] = {
-        cmocka_unit_test(splats_follow_differences), cmocka_unit_test(parameters_follow_differences),
-        cmocka_unit_test(cut_and_hidden_have_none),  cmocka_unit_test(units_hold_the_largest_sum),
-        cmocka_unit_test(adam_does_as_published),    cmocka_unit_test(means_of_large_rows_hardly_move),
+        cmocka_unit_test(splats_follow_differences),
+        cmocka_unit_test(parameters_follow_differences),
+        cmocka_unit_test(cut_and_hidden_have_none),
+        cmocka_unit_test(units_hold_the_largest_sum),
+        cmocka_unit_test(adam_does_as_published),
+        cmocka_unit_test(means_of_large_rows_hardly_move),
         cmocka_unit_test(arguments_are_checked),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);

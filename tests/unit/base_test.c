@@ -66,7 +66,8 @@ static void fail_returns_its_status_and_note_puts_context_in_front(void **state)
     kiln_note(&err, "tiles");
     assert_string_equal(err.msg, "tiles: chunk r07: needs 12 MiB");
     assert_int_equal(err.status, KILN_E_CAP);
-    assert_int_equal(kiln_fail(&err, KILN_E_IO, "again: %s", err.msg), KILN_E_IO); /* an argument from the message itself */
+    /* an argument from the message itself */
+    assert_int_equal(kiln_fail(&err, KILN_E_IO, "again: %s", err.msg), KILN_E_IO);
     assert_string_equal(err.msg, "again: tiles: chunk r07: needs 12 MiB");
     assert_int_equal(kiln_fail(NULL, KILN_E_INPUT, "x"), KILN_E_INPUT);
 }
@@ -166,7 +167,8 @@ static void a_buffer_keeps_what_was_put_across_growth(void **state)
     kiln_buffer b = {0};
     assert_int_equal(kiln_buffer_put(&b, NULL, 0, &err), KILN_OK);
     assert_null(b.data);
-    for (int i = 0; i < 1000; i++) assert_int_equal(kiln_buffer_printf(&b, &err, "%04d", i), KILN_OK);
+    for (int i = 0; i < 1000; i++)
+        assert_int_equal(kiln_buffer_printf(&b, &err, "%04d", i), KILN_OK);
     assert_int_equal(kiln_buffer_put(&b, NULL, 3, &err), KILN_OK);
     assert_int_equal(b.size, 4003);
     assert_memory_equal(b.data + 4 * 777, "0777", 4);
@@ -246,7 +248,8 @@ static void what_lies_behind_a_piece_is_poisoned(void **state)
     (void)state;
 #ifdef KILN_ADDRESS_SANITIZER
     static char block[4096];
-    for (unsigned again = 0; again < 2; again++) { /* the second time other pieces, over the zones of before */
+    /* the second time other pieces, over the zones of before */
+    for (unsigned again = 0; again < 2; again++) {
         kiln_carve c = {block, 0};
         const char *first = kiln_take(&c, 300 + 300 * again, 1), *second = kiln_take(&c, 8, 1);
         assert_int_equal(__asan_region_is_poisoned((void *)(uintptr_t)first, 300 + 300 * again), 0);
@@ -289,10 +292,12 @@ static void a_failed_write_keeps_the_old_file(void **state)
     assert_int_equal(kiln_file_write(path, "y", 1, &err), KILN_E_IO); /* a folder is there */
     assert_true(kiln_is_dir(path));
     assert_int_equal(files_in(in_folder("d")), 1);
-    assert_int_equal(kiln_file_write(in_folder("d/taken/x/y"), "z", 1, &err), KILN_E_IO); /* a file is where a folder must be */
+    /* a file is where a folder must be */
+    assert_int_equal(kiln_file_write(in_folder("d/taken/x/y"), "z", 1, &err), KILN_E_IO);
 }
 
-/* A killed writer whose parent is slow to ask stays in the table of processes, with nothing left to write. */
+/* A killed writer whose parent is slow to ask stays in the table of processes, with nothing left to
+ * write. */
 static void a_process_that_nobody_asked_for_has_ended(void **state)
 {
     (void)state;
@@ -395,13 +400,16 @@ static void base_and_suffix_look_behind_the_last_slash(void **state)
 static void names_from_inside_files_stay_in_their_folder(void **state)
 {
     (void)state;
-    static const char *const good[] = {"a.png", "train/r_0", "..a", "a../b", "a..b", ".hidden", "\xc3\xa9t\xc3\xa9.jpg"};
-    static const char *const bad[] = {"",     "/etc/passwd",  "..",       "../a",     "a/../b",           "a/..",
-                                      "a\\b", "a\nb",         "a\x7f",    "\xc0\xaf", "\xed\xa0\x80.png", "\xf4\x90\x80\x80",
-                                      "\xc3", "\xe0\x80\x80", "\xf8\x88", "a\x80"};
+    static const char *const good[] = {
+        "a.png", "train/r_0", "..a", "a../b", "a..b", ".hidden", "\xc3\xa9t\xc3\xa9.jpg"};
+    static const char *const bad[] = {
+        "",     "/etc/passwd",  "..",       "../a",     "a/../b",           "a/..",
+        "a\\b", "a\nb",         "a\x7f",    "\xc0\xaf", "\xed\xa0\x80.png", "\xf4\x90\x80\x80",
+        "\xc3", "\xe0\x80\x80", "\xf8\x88", "a\x80"};
     const char *why;
     char longest[1026];
-    for (size_t i = 0; i < sizeof good / sizeof *good; i++) assert_true(kiln_name_is_safe(good[i], &why));
+    for (size_t i = 0; i < sizeof good / sizeof *good; i++)
+        assert_true(kiln_name_is_safe(good[i], &why));
     for (size_t i = 0; i < sizeof bad / sizeof *bad; i++) {
         assert_false(kiln_name_is_safe(bad[i], &why));
         assert_non_null(why);
@@ -423,7 +431,8 @@ static void clocks_run_and_memory_is_seen(void **state)
 
 static void vectors_without_a_length_are_left_alone(void **state)
 {
-    static const double none[][3] = {{0, 0, 0}, {1e-301, 0, 0}, {0, 1e200, 0}, {INFINITY, 0, 0}, {1, NAN, 1}};
+    static const double none[][3] = {
+        {0, 0, 0}, {1e-301, 0, 0}, {0, 1e200, 0}, {INFINITY, 0, 0}, {1, NAN, 1}};
     (void)state;
     for (size_t i = 0; i < sizeof none / sizeof *none; i++) {
         double v[3];
@@ -441,7 +450,8 @@ static void vectors_without_a_length_are_left_alone(void **state)
 /* A camera at (1, 2, 3) that looks along x, z up: its right is -y, its down -z. */
 static void a_pose_says_where_a_camera_stands(void **state)
 {
-    static const double r[9] = {0, -1, 0, 0, 0, -1, 1, 0, 0}, place[3] = {1, 2, 3}, ahead[3] = {6, 1, 5};
+    static const double r[9] = {0, -1, 0, 0, 0, -1, 1, 0, 0}, place[3] = {1, 2, 3},
+                        ahead[3] = {6, 1, 5};
     double t[3], back[3], seen[3];
     (void)state;
     kiln_pose_translation(r, place, t);

@@ -1,5 +1,6 @@
-/* blend_weights_test -- each Gaussian's share of a picture, its peak and the sum of its alpha against a plain blend in double,
- * against the picture that raster draws, and against itself on other threads, instruction sets, bands and in slabs. */
+/* blend_weights_test -- each Gaussian's share of a picture, its peak and the sum of its alpha
+ * against a plain blend in double, against the picture that raster draws, and against itself on
+ * other threads, instruction sets, bands and in slabs. */
 #include "kernels/math/power_math.h"
 #include "kernels/arrays.h"
 
@@ -42,17 +43,20 @@ static void call(const kiln_ops *ops, kiln_op_id op, unsigned threads, const voi
 
 static void set_splat(scene *s, uint64_t i, double size, double ratio, float opacity)
 {
-    const double angle = 6.283185307179586 * uniform(), c = cos(angle), d = sin(angle), a = size * size, b = a * ratio * ratio;
-    const double xx = a * c * c + b * d * d + 0.3, yy = a * d * d + b * c * c + 0.3, xy = (a - b) * c * d, det = xx * yy - xy * xy;
-    s->splats[i] = (kiln_splat2d){.x = (float)(s->view.width * (1.2 * uniform() - 0.1)),
-                                  .y = (float)(s->view.height * (1.2 * uniform() - 0.1)),
-                                  .conic = {(float)(yy / det), (float)(-xy / det), (float)(xx / det)},
-                                  .opacity = opacity,
-                                  .power_min = kiln_power_min(opacity),
-                                  .rgb = {1, 1, 1},
-                                  .depth = 1.0f + (float)i,
-                                  .tile_x1 = (int32_t)kiln_view_tiles_x(&s->view),
-                                  .tile_y1 = (int32_t)kiln_view_tiles_y(&s->view)};
+    const double angle = 6.283185307179586 * uniform(), c = cos(angle), d = sin(angle),
+                 a = size * size, b = a * ratio * ratio;
+    const double xx = a * c * c + b * d * d + 0.3, yy = a * d * d + b * c * c + 0.3,
+                 xy = (a - b) * c * d, det = xx * yy - xy * xy;
+    s->splats[i] =
+        (kiln_splat2d){.x = (float)(s->view.width * (1.2 * uniform() - 0.1)),
+                       .y = (float)(s->view.height * (1.2 * uniform() - 0.1)),
+                       .conic = {(float)(yy / det), (float)(-xy / det), (float)(xx / det)},
+                       .opacity = opacity,
+                       .power_min = kiln_power_min(opacity),
+                       .rgb = {1, 1, 1},
+                       .depth = 1.0f + (float)i,
+                       .tile_x1 = (int32_t)kiln_view_tiles_x(&s->view),
+                       .tile_y1 = (int32_t)kiln_view_tiles_y(&s->view)};
 }
 
 /* Lists of [first, end); ranks count from `first`. */
@@ -60,8 +64,11 @@ static void make_lists(scene *s, uint64_t first, uint64_t end)
 {
     const uint32_t rows = kiln_view_tiles_y(&s->view);
     uint64_t row_pairs[64] = {0};
-    const kiln_tile_pairs_count_args c = {
-        .n = end - first, .splats = s->splats + first, .view = &s->view, .row1 = rows, .row_pairs = row_pairs};
+    const kiln_tile_pairs_count_args c = {.n = end - first,
+                                          .splats = s->splats + first,
+                                          .view = &s->view,
+                                          .row1 = rows,
+                                          .row_pairs = row_pairs};
     assert_true(rows <= 64);
     call(kiln_ops_cpu(), KILN_OP_tile_pairs_count, 1, &c);
     s->capacity = 0;
@@ -81,7 +88,8 @@ static void make_lists(scene *s, uint64_t first, uint64_t end)
     call(kiln_ops_cpu(), KILN_OP_tile_pairs_emit, 1, &e);
 }
 
-static scene *scene_make(uint32_t width, uint32_t height, kiln_profile_id profile, double largest, double opaque)
+static scene *scene_make(uint32_t width, uint32_t height, kiln_profile_id profile, double largest,
+                         double opaque)
 {
     scene *s = calloc(1, sizeof *s);
     assert_non_null(s);
@@ -89,7 +97,8 @@ static scene *scene_make(uint32_t width, uint32_t height, kiln_profile_id profil
     s->profile = profile;
     s->n = N;
     for (uint64_t i = 0; i < N; i++)
-        set_splat(s, i, pow(10, -0.5 + (log10(largest) + 0.5) * uniform()), pow(10, -1.2 * uniform()),
+        set_splat(s, i, pow(10, -0.5 + (log10(largest) + 0.5) * uniform()),
+                  pow(10, -1.2 * uniform()),
                   (float)(uniform() < opaque ? 0.9 + 0.1 * uniform() : 0.4 * uniform()));
     make_lists(s, 0, N);
     return s;
@@ -109,7 +118,8 @@ typedef struct {
 } totals;
 
 /* Of Gaussians from `first_one` on. */
-static kiln_blend_weights_args args_of(const scene *s, uint32_t row0, uint32_t row1, totals *to, uint64_t first_one)
+static kiln_blend_weights_args args_of(const scene *s, uint32_t row0, uint32_t row1, totals *to,
+                                       uint64_t first_one)
 {
     const uint32_t tiles_x = kiln_view_tiles_x(&s->view);
     uint64_t first = 0, pairs = 0;
@@ -129,7 +139,8 @@ static kiln_blend_weights_args args_of(const scene *s, uint32_t row0, uint32_t r
                                      .alphas = to->alphas + first_one};
 }
 
-static void weigh_all(const kiln_ops *ops, unsigned threads, const scene *s, const uint8_t *mask, totals *to)
+static void weigh_all(const kiln_ops *ops, unsigned threads, const scene *s, const uint8_t *mask,
+                      totals *to)
 {
     kiln_blend_weights_args a = args_of(s, 0, kiln_view_tiles_y(&s->view), to, 0);
     memset(to, 0, sizeof *to);
@@ -161,9 +172,11 @@ static void plain(const scene *s, const uint8_t *mask, plain_totals *to)
         double t = 1;
         for (uint64_t i = 0; i < s->n && (!mask || mask[at]); i++) {
             const kiln_splat2d *p = &s->splats[i];
-            const double dx = p->x - (at % s->view.width + 0.5), dy = p->y - (at / s->view.width + 0.5);
+            const double dx = p->x - (at % s->view.width + 0.5),
+                         dy = p->y - (at / s->view.width + 0.5);
             const double power =
-                -0.5 * ((double)p->conic[0] * dx * dx + (double)p->conic[2] * dy * dy) - (double)p->conic[1] * dx * dy;
+                -0.5 * ((double)p->conic[0] * dx * dx + (double)p->conic[2] * dy * dy) -
+                (double)p->conic[1] * dx * dy;
             const double alpha = fmin(max_alpha, p->opacity * exp(power));
             if (alpha * 255 < 1) continue;
             to->alphas[i] += alpha;
@@ -182,14 +195,16 @@ static void plain(const scene *s, const uint8_t *mask, plain_totals *to)
 static void must_be_near(const char *what, uint64_t i, double units, double want)
 {
     const double got = units / KILN_BLEND_UNIT;
-    if (fabs(got - want) > 5e-3 + 1e-5 * want) fail_msg("the %s of Gaussian %d is %.9g, not %.9g", what, (int)i, got, want);
+    if (fabs(got - want) > 5e-3 + 1e-5 * want)
+        fail_msg("the %s of Gaussian %d is %.9g, not %.9g", what, (int)i, got, want);
 }
 
 static void all_are_those_of_the_plain_blend(void **unused)
 {
     (void)unused;
     for (uint32_t k = 0; k < 12; k++) {
-        scene *s = scene_make(70 + k, 50, (kiln_profile_id)(k % 3), k % 6 < 3 ? 8 : 40, k % 2 ? 0.05 : 0.5);
+        scene *s = scene_make(70 + k, 50, (kiln_profile_id)(k % 3), k % 6 < 3 ? 8 : 40,
+                              k % 2 ? 0.05 : 0.5);
         uint8_t *mask = k < 6 ? NULL : make_mask(s);
         totals got;
         plain_totals want;
@@ -227,7 +242,8 @@ static void each_form_gives_the_same(void **unused)
     scene_free(s);
 }
 
-/* What all Gaussians have of the picture together is what raster says that they cover: 2^-24 a pixel and Gaussian is cut off. */
+/* What all Gaussians have of the picture together is what raster says that they cover: 2^-24 a
+ * pixel and Gaussian is cut off. */
 static void shares_sum_up_to_what_raster_covers(void **unused)
 {
     (void)unused;

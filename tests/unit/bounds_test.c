@@ -44,7 +44,8 @@ static void boxes_hold_every_row(void **state)
         for (int a = 0; a < 3; a++) {
             const double at = means[a * N + i];
             assert_true(b.box_min[a] <= at && at <= b.box_max[a]);
-            assert_true(b.reach_min[a] <= at - reach * (1 - 1e-6) && at + reach * (1 - 1e-6) <= b.reach_max[a]);
+            assert_true(b.reach_min[a] <= at - reach * (1 - 1e-6) &&
+                        at + reach * (1 - 1e-6) <= b.reach_max[a]);
         }
         scale = fmaxf(scale, (float)longest);
         logit = fmaxf(logit, logits[i]);
@@ -52,7 +53,8 @@ static void boxes_hold_every_row(void **state)
     assert_true(b.max_log_scale == scale && b.max_opacity_logit == logit);
 }
 
-/* Enough rows for every thread; zeros of both signs among them, which are equal and not the same. */
+/* Enough rows for every thread; zeros of both signs among them, which are equal and not the
+ * same. */
 static void threads_change_no_bit(void **state)
 {
     (void)state;
@@ -73,7 +75,8 @@ static void threads_change_no_bit(void **state)
     }
 }
 
-/* The box is that of every row's reach: rows that cannot widen it are passed over, and no other. A row alone tells its own reach.
+/* The box is that of every row's reach: rows that cannot widen it are passed over, and no other. A
+ * row alone tells its own reach.
  */
 static void no_row_that_counts_is_passed_over(void **state)
 {
@@ -88,7 +91,8 @@ static void no_row_that_counts_is_passed_over(void **state)
             if (i < 3 * N)
                 means[i] = spreads[k] * unit;
             else if (i < 6 * N)
-                log_scales[i - 3 * N] = unit * (k % 2 && i % 5 == 0 ? 100 : 4); /* with 100 some are infinite, some nothing */
+                /* with 100 some are infinite, some nothing */
+                log_scales[i - 3 * N] = unit * (k % 2 && i % 5 == 0 ? 100 : 4);
             else
                 logits[i - 6 * N] = unit * 12;
         }
@@ -100,8 +104,10 @@ static void no_row_that_counts_is_passed_over(void **state)
             for (int a = 0; a < 3; a++) {
                 if (i == 0 || one.box_min[a] < sum.box_min[a]) sum.box_min[a] = one.box_min[a];
                 if (i == 0 || one.box_max[a] > sum.box_max[a]) sum.box_max[a] = one.box_max[a];
-                if (i == 0 || one.reach_min[a] < sum.reach_min[a]) sum.reach_min[a] = one.reach_min[a];
-                if (i == 0 || one.reach_max[a] > sum.reach_max[a]) sum.reach_max[a] = one.reach_max[a];
+                if (i == 0 || one.reach_min[a] < sum.reach_min[a])
+                    sum.reach_min[a] = one.reach_min[a];
+                if (i == 0 || one.reach_max[a] > sum.reach_max[a])
+                    sum.reach_max[a] = one.reach_max[a];
             }
         }
         sum.max_log_scale = all.max_log_scale;
@@ -114,7 +120,8 @@ static void reach_is_not_wider_than_the_gaussian(void **state)
 {
     (void)state;
     kiln_bounds b;
-    const float mean[3] = {1, 2, 3}, scale[3] = {0, -1, -2}, opaque = 80, faint = -5.6f; /* logit of 1/255: -5.537 */
+    /* logit of 1/255: -5.537 */
+    const float mean[3] = {1, 2, 3}, scale[3] = {0, -1, -2}, opaque = 80, faint = -5.6f;
     kiln_chunk_bounds(1, 1, mean, scale, &opaque, &b);
     assert_true(fabs(b.reach_max[0] - 1 - sqrt(2 * log(255))) < 1e-5);
     assert_true(b.box_min[1] == 2 && b.box_max[1] == 2);
@@ -129,7 +136,8 @@ static void huge_scales_stay_finite(void **state)
     const float mean[3] = {-FLT_MAX, 0, FLT_MAX}, scale[3] = {88, 88, 88}, opaque = 80;
     kiln_chunk_bounds(1, 1, mean, scale, &opaque, &b);
     for (int a = 0; a < 3; a++)
-        assert_true(isfinite(b.reach_min[a]) && isfinite(b.reach_max[a]) && b.reach_min[a] < b.reach_max[a]);
+        assert_true(isfinite(b.reach_min[a]) && isfinite(b.reach_max[a]) &&
+                    b.reach_min[a] < b.reach_max[a]);
 }
 
 static void no_row_no_bounds(void **state)

@@ -1,8 +1,8 @@
-/* bulk_commit_test -- bulk data is written once (schema/direct.c): the instant of the commit, and the order in which the disk gets
- * it. */
+/* bulk_commit_test -- bulk data is written once (schema/direct.c): the instant of the commit, and
+ * the order in which the disk gets it. */
 #include "tests/unit/bulk_fixture.h"
 
-/* ---- the instant of the commit -------------------------------------------------------------------------------------------- */
+/* ---- the instant of the commit --------------------------------------------------------------- */
 enum { LATE_BYTES = 6 * MIB }; /* more than the cache: pages are written before the commit */
 
 static int at_head, at_head_wrote;
@@ -33,12 +33,13 @@ static void end_late_writer(const char *path, int what, int wrote)
     process writer = begin_process(late_writer, path);
     wait_byte(writer.from);
     assert_int_equal(waitpid(writer.pid, &status, 0), writer.pid);
-    assert_true(what == FAILS ? WIFEXITED(status) && WEXITSTATUS(status) == 0 : WIFSIGNALED(status));
+    assert_true(what == FAILS ? WIFEXITED(status) && WEXITSTATUS(status) == 0
+                              : WIFSIGNALED(status));
     close(writer.to), close(writer.from);
 }
 
-/* A checkpoint by another process, which lives on, cuts off what the last commit does not have. So that process and a recovery of
- * the log must take the same commit for the last one. */
+/* A checkpoint by another process, which lives on, cuts off what the last commit does not have. So
+ * that process and a recovery of the log must take the same commit for the last one. */
 static void a_commit_is_there_or_not_for_all(void **state)
 {
     static const struct {
@@ -58,7 +59,9 @@ static void a_commit_is_there_or_not_for_all(void **state)
         sqlite3 *witness = plain(path);
         assert_int_equal(ask(witness, "SELECT count(*) FROM blob"), 0);
         end_late_writer(path, ends[i].what, ends[i].wrote);
-        assert_int_equal(sqlite3_wal_checkpoint_v2(witness, NULL, SQLITE_CHECKPOINT_PASSIVE, NULL, NULL), SQLITE_OK);
+        assert_int_equal(
+            sqlite3_wal_checkpoint_v2(witness, NULL, SQLITE_CHECKPOINT_PASSIVE, NULL, NULL),
+            SQLITE_OK);
         assert_int_equal(read_all(witness), ends[i].n);
         assert_recovers(state, path, ends[i].n);
         kiln_manifest *m = open_manifest(path, KILN_OPEN_WRITE);
@@ -77,14 +80,16 @@ typedef struct {
     int checked;
 } check_inside;
 
-/* A checkpoint by another connection in the middle of a batch would cut its pages off. Reading goes on. */
+/* A checkpoint by another connection in the middle of a batch would cut its pages off. Reading goes
+ * on. */
 static kiln_status store_and_check_point(kiln_manifest *to, void *context, kiln_error *err)
 {
     check_inside *c = context;
     KILN_TRY(store(to, &c->b, err));
     sqlite3 *db = plain(c->path);
     assert_int_equal(read_all(db), 1);
-    assert_int_equal(sqlite3_wal_checkpoint_v2(db, NULL, SQLITE_CHECKPOINT_PASSIVE, NULL, NULL), SQLITE_BUSY);
+    assert_int_equal(sqlite3_wal_checkpoint_v2(db, NULL, SQLITE_CHECKPOINT_PASSIVE, NULL, NULL),
+                     SQLITE_BUSY);
     assert_int_equal(sqlite3_exec(db, "BEGIN IMMEDIATE", NULL, NULL, NULL), SQLITE_BUSY);
     assert_int_equal(read_all(db), 1);
     assert_int_equal(sqlite3_close(db), SQLITE_OK);
@@ -115,8 +120,10 @@ static void the_disk_gets_it_in_order(void **state)
     OK(store_batch(m, (batch){0, 1, MIB}, &err));
     injected.order[0] = '\0';
     OK(store_batch(m, (batch){1, 3, 3 * MIB}, &err));
-    assert_string_equal(injected.order, "dDwW"); /* new pages are safe before the log names them, the log before the end */
-    assert_int_equal(sqlite3_wal_checkpoint_v2(m->db, NULL, SQLITE_CHECKPOINT_PASSIVE, NULL, NULL), SQLITE_OK);
+    /* new pages are safe before the log names them, the log before the end */
+    assert_string_equal(injected.order, "dDwW");
+    assert_int_equal(sqlite3_wal_checkpoint_v2(m->db, NULL, SQLITE_CHECKPOINT_PASSIVE, NULL, NULL),
+                     SQLITE_OK);
     injected.order[0] = '\0';
     OK(store_batch(m, (batch){2, 3, 3 * MIB}, &err));
     assert_string_equal(injected.order, "wWdDwW"); /* the log begins anew */
@@ -130,8 +137,10 @@ static void the_disk_gets_it_in_order(void **state)
 int main(void)
 {
     const struct CMUnitTest tests[] = {
-        cmocka_unit_test_setup_teardown(a_commit_is_there_or_not_for_all, make_scratch, remove_scratch),
-        cmocka_unit_test_setup_teardown(others_neither_check_point_nor_write_meanwhile, make_scratch, remove_scratch),
+        cmocka_unit_test_setup_teardown(a_commit_is_there_or_not_for_all, make_scratch,
+                                        remove_scratch),
+        cmocka_unit_test_setup_teardown(others_neither_check_point_nor_write_meanwhile,
+                                        make_scratch, remove_scratch),
         cmocka_unit_test_setup_teardown(the_disk_gets_it_in_order, make_scratch, remove_scratch),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);

@@ -3,7 +3,7 @@
  * starts first */
 #include "tests/unit/bulk_fixture.h"
 
-/* ---- failures ------------------------------------------------------------------------------------------------------------ */
+/* ---- failures -------------------------------------------------------------------------------- */
 /* The n-th write, sync or truncation of two batches fails. Returns false if there was none. */
 static bool one_failure(void **state, uint64_t nth, bool for_ever, int wrote)
 {
@@ -20,7 +20,10 @@ static bool one_failure(void **state, uint64_t nth, bool for_ever, int wrote)
     for (; told < 4 && st == KILN_OK; told += st == KILN_OK) {
         st = store_batch(m, (batch){told, 2, 150000}, &err);
         if (st == KILN_OK && told == 2) /* so that the log restarts */
-            st = sqlite3_wal_checkpoint_v2(m->db, NULL, SQLITE_CHECKPOINT_PASSIVE, NULL, NULL) == SQLITE_OK ? KILN_OK : KILN_E_IO;
+            st = sqlite3_wal_checkpoint_v2(m->db, NULL, SQLITE_CHECKPOINT_PASSIVE, NULL, NULL) ==
+                         SQLITE_OK
+                     ? KILN_OK
+                     : KILN_E_IO;
     }
     const bool hit = injected.calls >= nth;
     if (hit && st != KILN_OK) assert_int_equal(kiln_exit_code(st), 74);
@@ -31,10 +34,12 @@ static bool one_failure(void **state, uint64_t nth, bool for_ever, int wrote)
     assert_true(is_sound(db));
     const int64_t n = read_all(db); /* a whole number of batches; all that were told */
     if (n % 2 || n < 2 * told || n > 2 * 4)
-        fail_msg("call %llu: %lld blobs, %u batches told", (unsigned long long)nth, (long long)n, told);
+        fail_msg("call %llu: %lld blobs, %u batches told", (unsigned long long)nth, (long long)n,
+                 told);
     assert_int_equal(sqlite3_close(db), SQLITE_OK);
     m = open_manifest(path, KILN_OPEN_WRITE);
-    for (uint32_t i = 1; i < 5; i++) OK(store_batch(m, (batch){i, 2, i == 1 ? 100000 : 150000}, &err));
+    for (uint32_t i = 1; i < 5; i++)
+        OK(store_batch(m, (batch){i, 2, i == 1 ? 100000 : 150000}, &err));
     kiln_manifest_close(m);
     db = plain(path);
     assert_int_equal(read_all(db), 2 + 8);
@@ -52,7 +57,8 @@ static void failures_of(void **state)
     uint64_t n = 0;
     for (int wrote = WRITES_NOTHING; wrote <= WRITES_ALL; wrote++) {
         uint64_t i = 1;
-        while (one_failure(state, i, wrote == WRITES_HALF, wrote)) i++; /* those that write half go on failing */
+        /* those that write half go on failing */
+        while (one_failure(state, i, wrote == WRITES_HALF, wrote)) i++;
         n += i - 1;
     }
     print_message("%llu failures\n", (unsigned long long)n);
@@ -64,7 +70,9 @@ static void failures_lose_nothing(void **state) { failures_of(state); }
 static kiln_status store_and_read(kiln_manifest *to, void *context, kiln_error *err)
 {
     KILN_TRY(store(to, context, err));
-    return read_all(to->db) == ((const batch *)context)->n_blobs ? KILN_OK : kiln_fail(err, KILN_E_IO, "not what was written");
+    return read_all(to->db) == ((const batch *)context)->n_blobs
+               ? KILN_OK
+               : kiln_fail(err, KILN_E_IO, "not what was written");
 }
 
 static void pages_are_read_while_they_wait(void **state)
@@ -79,7 +87,8 @@ static void pages_are_read_while_they_wait(void **state)
     assert_holds(path, 5);
 }
 
-/* A disk is full from some write on: the batch ends with the sentence of a full disk, and the next one finds nothing of it. */
+/* A disk is full from some write on: the batch ends with the sentence of a full disk, and the next
+ * one finds nothing of it. */
 static void a_failure_behind_is_told(void **state)
 {
     char path[600];
@@ -87,7 +96,8 @@ static void a_failure_behind_is_told(void **state)
     kiln_manifest *m = open_manifest(in_scratch(state, "m.db", path), KILN_OPEN_CREATE);
     OK(store_batch(m, (batch){0, 2, MIB}, &err));
     for (uint64_t nth = 1; nth <= 5; nth += 2) {
-        injected.calls = 0, injected.nth = nth, injected.for_ever = true, injected.wrote = WRITES_NOTHING;
+        injected.calls = 0, injected.nth = nth, injected.for_ever = true,
+        injected.wrote = WRITES_NOTHING;
         assert_int_equal(store_batch(m, (batch){1, 4, 3 * MIB}, &err), KILN_E_IO);
         injected.nth = 0;
         assert_non_null(strstr(err.msg, "are free there; make room"));
@@ -113,8 +123,10 @@ int main(void)
 {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test_setup_teardown(failures_lose_nothing, make_scratch, remove_scratch),
-        cmocka_unit_test_setup_teardown(failures_without_a_thread_lose_nothing, make_scratch, remove_scratch),
-        cmocka_unit_test_setup_teardown(pages_are_read_while_they_wait, make_scratch, remove_scratch),
+        cmocka_unit_test_setup_teardown(failures_without_a_thread_lose_nothing, make_scratch,
+                                        remove_scratch),
+        cmocka_unit_test_setup_teardown(pages_are_read_while_they_wait, make_scratch,
+                                        remove_scratch),
         cmocka_unit_test_setup_teardown(a_failure_behind_is_told, make_scratch, remove_scratch),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);

@@ -1,6 +1,7 @@
-/* bulk_fixture -- what the tests of schema/direct.c share: calls that fail, batches, what SQLite's own code sees of them, and
- * readers in other processes. Every check opens the file with a plain connection, or has one in another process. Blobs are made
- * from their number, so that a check makes them again. */
+/* bulk_fixture -- what the tests of schema/direct.c share: calls that fail, batches, what SQLite's
+ * own code sees of them, and readers in other processes. Every check opens the file with a plain
+ * connection, or has one in another process. Blobs are made from their number, so that a check
+ * makes them again. */
 #ifndef KILN_TESTS_BULK_FIXTURE_H
 #define KILN_TESTS_BULK_FIXTURE_H
 
@@ -23,24 +24,29 @@
 
 enum { MIB = 1 << 20, PAGE = 65536 };
 
-/* ---- calls that fail: this program's functions stand before libc's, for SQLite too -------------------------------------- */
+/* ---- calls that fail: this program's functions stand before libc's, for SQLite too ----------- */
 enum { FRAME_HEADER = 24 };
 static struct {
     uint64_t calls, nth;                                    /* the nth call fails, 0: none */
     bool for_ever;                                          /* and all after it */
     enum { WRITES_NOTHING, WRITES_HALF, WRITES_ALL } wrote; /* what a write that fails has done */
-    uint64_t heads, nth_head;                               /* the same for writes of the head of a frame alone */
+    /* the same for writes of the head of a frame alone */
+    uint64_t heads, nth_head;
     enum { FAILS, DIES_BEFORE, DIES_AFTER } at_head;
-    char order[64]; /* d, D: the database file was written, synced; w, W: the log; each once for a row of such calls */
+    /* d, D: the database file was written, synced; w, W: the log; each once for a row of such
+     * calls */
+    char order[64];
 } injected;
 
 static inline bool fails(void)
 {
     injected.calls++;
-    return injected.nth && (injected.calls == injected.nth || (injected.for_ever && injected.calls > injected.nth));
+    return injected.nth &&
+           (injected.calls == injected.nth || (injected.for_ever && injected.calls > injected.nth));
 }
 
-/* What a power failure may lose: every write, sync and truncation of the database file (0) and of the log (1). */
+/* What a power failure may lose: every write, sync and truncation of the database file (0) and of
+ * the log (1). */
 typedef struct {
     enum { WRITE, SYNC, CUT } kind;
     int file;
@@ -61,7 +67,9 @@ static inline int file_of(int fd)
     const ssize_t length = readlink(link, name, sizeof name - 1);
     if (length < 4) return -1;
     name[length] = '\0';
-    return strcmp(name + length - 4, "-wal") == 0 ? 1 : strcmp(name + length - 3, ".db") == 0 ? 0 : -1;
+    return strcmp(name + length - 4, "-wal") == 0  ? 1
+           : strcmp(name + length - 3, ".db") == 0 ? 0
+                                                   : -1;
 }
 
 static inline void record(int kind, int fd, const void *data, size_t n, off64_t at)
@@ -95,7 +103,8 @@ ssize_t pwrite64(int fd, const void *data, size_t n, off64_t at)
         fail = true;
     }
     if (!fail) return syscall(SYS_pwrite64, fd, data, n, at);
-    if (injected.wrote != WRITES_NOTHING) (void)syscall(SYS_pwrite64, fd, data, injected.wrote == WRITES_HALF ? n / 2 : n, at);
+    if (injected.wrote != WRITES_NOTHING)
+        (void)syscall(SYS_pwrite64, fd, data, injected.wrote == WRITES_HALF ? n / 2 : n, at);
     return errno = injected.wrote == WRITES_NOTHING ? ENOSPC : EIO, -1;
 }
 ssize_t pwrite(int fd, const void *data, size_t n, off_t at) { return pwrite64(fd, data, n, at); }
@@ -115,7 +124,7 @@ int ftruncate64(int fd, off64_t n)
 }
 int ftruncate(int fd, off_t n) { return ftruncate64(fd, n); }
 
-/* ---- batches ------------------------------------------------------------------------------------------------------------ */
+/* ---- batches --------------------------------------------------------------------------------- */
 typedef struct {
     uint32_t number, n_blobs;
     size_t blob_bytes;
@@ -130,11 +139,13 @@ static inline void fill(unsigned char *to, size_t n, uint32_t number, uint32_t b
     }
 }
 
-/* A hash by which a check finds out what the blob has to hold: batch, blob, size; scattered, as hashes are. */
+/* A hash by which a check finds out what the blob has to hold: batch, blob, size; scattered, as
+ * hashes are. */
 static inline kiln_hash hash_of(const batch *b, uint32_t blob)
 {
     kiln_hash h;
-    const uint32_t words[4] = {(b->number * 2654435761u) ^ (blob * 40503u), b->number, blob, (uint32_t)b->blob_bytes};
+    const uint32_t words[4] = {(b->number * 2654435761u) ^ (blob * 40503u), b->number, blob,
+                               (uint32_t)b->blob_bytes};
     memcpy(h.bytes, words, sizeof words);
     return h;
 }
@@ -146,13 +157,18 @@ static inline kiln_status store(kiln_manifest *to, void *context, kiln_error *er
     kiln_status st = data ? KILN_OK : KILN_E_NOMEM;
     for (uint32_t i = 0; i < b->n_blobs && st == KILN_OK; i++) {
         char name[32];
-        kiln_blob blob = {
-            .hash = hash_of(b, i), .raw_bytes = b->blob_bytes, .elem = 1, .packed_bytes = b->blob_bytes, .packed = data};
-        kiln_unit_output output = {.name = "data", .hash = blob.hash, .raw_bytes = b->blob_bytes, .elem = 1};
+        kiln_blob blob = {.hash = hash_of(b, i),
+                          .raw_bytes = b->blob_bytes,
+                          .elem = 1,
+                          .packed_bytes = b->blob_bytes,
+                          .packed = data};
+        kiln_unit_output output = {
+            .name = "data", .hash = blob.hash, .raw_bytes = b->blob_bytes, .elem = 1};
         const kiln_unit_result result = {.n = 1, .outputs = &output};
         snprintf(name, sizeof name, "%u/%u", b->number, i);
         fill(data, b->blob_bytes, b->number, i);
-        st = kiln_unit_store(to, &(kiln_unit_done){blob.hash, "test", name, 1}, &result, &blob, err);
+        st =
+            kiln_unit_store(to, &(kiln_unit_done){blob.hash, "test", name, 1}, &result, &blob, err);
     }
     free(data);
     return st;
@@ -161,7 +177,8 @@ static inline kiln_status store(kiln_manifest *to, void *context, kiln_error *er
 enum { THREADS = 4 }; /* enough for a thread that writes behind */
 static unsigned threads = THREADS;
 
-static inline kiln_status store_by(kiln_manifest *m, uint64_t bytes, kiln_bulk_store_fn *how, void *context, kiln_error *err)
+static inline kiln_status store_by(kiln_manifest *m, uint64_t bytes, kiln_bulk_store_fn *how,
+                                   void *context, kiln_error *err)
 {
     if (m->threads != threads) kiln_bulk_use_threads(m, threads);
     return kiln_bulk_store(m, bytes, how, context, err);
@@ -174,25 +191,28 @@ static inline kiln_status store_batch(kiln_manifest *m, batch b, kiln_error *err
     return store_by(m, bytes < MIB ? MIB : bytes, store, &b, err);
 }
 
-/* ---- what SQLite sees --------------------------------------------------------------------------------------------------- */
+/* ---- what SQLite sees ------------------------------------------------------------------------ */
 static inline sqlite3 *plain(const char *path)
 {
     sqlite3 *db = NULL;
-    if (sqlite3_open_v2(path, &db, SQLITE_OPEN_READWRITE, NULL) != SQLITE_OK) fail_msg("%s: %s", path, sqlite3_errmsg(db));
+    if (sqlite3_open_v2(path, &db, SQLITE_OPEN_READWRITE, NULL) != SQLITE_OK)
+        fail_msg("%s: %s", path, sqlite3_errmsg(db));
     return db;
 }
 
 static inline int64_t ask(sqlite3 *db, const char *sql)
 {
     sqlite3_stmt *s = NULL;
-    const int rc = sqlite3_prepare_v2(db, sql, -1, &s, NULL) == SQLITE_OK ? sqlite3_step(s) : sqlite3_errcode(db);
+    const int rc = sqlite3_prepare_v2(db, sql, -1, &s, NULL) == SQLITE_OK ? sqlite3_step(s)
+                                                                          : sqlite3_errcode(db);
     const int64_t v = rc == SQLITE_ROW ? sqlite3_column_int64(s, 0) : -1;
     if (rc != SQLITE_ROW && rc != SQLITE_DONE) print_error("%s: %s\n", sql, sqlite3_errmsg(db));
     sqlite3_finalize(s);
     return v;
 }
 
-/* Returns the number of blobs if each one holds what it must, else -1 with a line on stderr. Any process may call it. */
+/* Returns the number of blobs if each one holds what it must, else -1 with a line on stderr. Any
+ * process may call it. */
 static inline int64_t read_all(sqlite3 *db)
 {
     sqlite3_stmt *s = NULL;
@@ -206,7 +226,8 @@ static inline int64_t read_all(sqlite3 *db)
         memcpy(words, sqlite3_column_blob(s, 0), sizeof words);
         fill(want, words[3], words[1], words[2]);
         const void *packed = sqlite3_column_blob(s, 1); /* NULL if there are no bytes */
-        if (sqlite3_column_bytes(s, 1) != (int)words[3] || (words[3] && memcmp(packed, want, words[3]) != 0)) {
+        if (sqlite3_column_bytes(s, 1) != (int)words[3] ||
+            (words[3] && memcmp(packed, want, words[3]) != 0)) {
             print_error("blob %u of batch %u is wrong\n", words[2], words[1]);
             n = INT32_MIN;
         }
@@ -220,9 +241,12 @@ static inline int64_t read_all(sqlite3 *db)
 static inline bool is_sound(sqlite3 *db)
 {
     sqlite3_stmt *s = NULL;
-    bool sound = sqlite3_prepare_v2(db, "PRAGMA integrity_check", -1, &s, NULL) == SQLITE_OK && sqlite3_step(s) == SQLITE_ROW &&
+    bool sound = sqlite3_prepare_v2(db, "PRAGMA integrity_check", -1, &s, NULL) == SQLITE_OK &&
+                 sqlite3_step(s) == SQLITE_ROW &&
                  strcmp((const char *)sqlite3_column_text(s, 0), "ok") == 0;
-    if (!sound) print_error("integrity_check: %s\n", s ? (const char *)sqlite3_column_text(s, 0) : sqlite3_errmsg(db));
+    if (!sound)
+        print_error("integrity_check: %s\n",
+                    s ? (const char *)sqlite3_column_text(s, 0) : sqlite3_errmsg(db));
     sqlite3_finalize(s);
     return sound && ask(db, "SELECT count(*) FROM pragma_foreign_key_check") == 0;
 }
@@ -230,7 +254,8 @@ static inline bool is_sound(sqlite3 *db)
 static inline void assert_holds(const char *path, int64_t n_blobs)
 {
     sqlite3 *db = plain(path);
-    assert_int_equal(ask(db, "SELECT count(*) FROM pragma_journal_mode WHERE journal_mode = 'wal'"), 1);
+    assert_int_equal(ask(db, "SELECT count(*) FROM pragma_journal_mode WHERE journal_mode = 'wal'"),
+                     1);
     assert_true(is_sound(db));
     assert_int_equal(read_all(db), n_blobs);
     assert_int_equal(ask(db, "SELECT count(*) FROM unit_output"), n_blobs);
@@ -271,13 +296,14 @@ static inline off_t wal_size(const char *path)
     return size_of(wal);
 }
 
-/* ---- readers in other processes ----------------------------------------------------------------------------------------- */
+/* ---- readers in other processes -------------------------------------------------------------- */
 typedef struct {
     pid_t pid;
     int to, from;
 } process;
 
-static inline process begin_process(int (*body)(const char *path, int in, int out), const char *path)
+static inline process begin_process(int (*body)(const char *path, int in, int out),
+                                    const char *path)
 {
     int in[2], out[2];
     assert_int_equal(pipe(in), 0);

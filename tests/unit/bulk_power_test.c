@@ -1,9 +1,10 @@
-/* bulk_power_test -- bulk data is written once (schema/direct.c): power failures lose nothing that was told.
+/* bulk_power_test -- bulk data is written once (schema/direct.c): power failures lose nothing that
+ * was told.
  *
  * starts first */
 #include "tests/unit/bulk_fixture.h"
 
-/* ---- power failures ------------------------------------------------------------------------------------------------------- */
+/* ---- power failures -------------------------------------------------------------------------- */
 enum { POWER_BATCHES = 24, SECTOR = 512 };
 typedef struct {
     unsigned char *data;
@@ -36,7 +37,8 @@ static void image_perhaps(image *i, const disk_call *c, unsigned *x)
     if (c->kind == CUT && how) image_resize(i, (size_t)c->at);
     if (c->kind != WRITE || how == 0) return;
     for (size_t from = 0; from < c->n; from += SECTOR)
-        if (how == 1 || next_random(x) % 2) image_write(i, c, from, c->n - from < SECTOR ? c->n - from : SECTOR);
+        if (how == 1 || next_random(x) % 2)
+            image_write(i, c, from, c->n - from < SECTOR ? c->n - from : SECTOR);
 }
 
 /* What the disk may have of a file if the power fails before call `end`. */
@@ -77,7 +79,8 @@ static void image_load(image *i, const char *path)
     assert_int_equal(fclose(f), 0);
 }
 
-/* Small and large batches and checkpoints by turns; *told: calls of the disk when the writer was told of each batch. */
+/* Small and large batches and checkpoints by turns; *told: calls of the disk when the writer was
+ * told of each batch. */
 static void record_batches(const char *path, size_t told[POWER_BATCHES])
 {
     kiln_error err = {0};
@@ -90,14 +93,18 @@ static void record_batches(const char *path, size_t told[POWER_BATCHES])
         else
             OK(store_batch(m, b, &err));
         told[i] = disk.n;
-        if (i % 6 == 4) assert_int_equal(sqlite3_wal_checkpoint_v2(m->db, NULL, SQLITE_CHECKPOINT_PASSIVE, NULL, NULL), SQLITE_OK);
+        if (i % 6 == 4)
+            assert_int_equal(
+                sqlite3_wal_checkpoint_v2(m->db, NULL, SQLITE_CHECKPOINT_PASSIVE, NULL, NULL),
+                SQLITE_OK);
     }
     assert_int_equal(kiln_bulk_state(m)->commits, POWER_BATCHES - (POWER_BATCHES + 1) / 5);
     disk.on = false;
     kiln_manifest_close(m);
 }
 
-/* The disk keeps what was synced, and of the rest what it likes, in sectors. POWER=n: more failures (120). */
+/* The disk keeps what was synced, and of the rest what it likes, in sectors. POWER=n: more failures
+ * (120). */
 static void power_failures_lose_nothing_that_was_told(void **state)
 {
     char path[600], wal[700], crashed[600], crashed_wal[700];
@@ -126,7 +133,8 @@ static void power_failures_lose_nothing_that_was_told(void **state)
         const int64_t blobs = is_sound(db) ? read_all(db) : -1;
         assert_int_equal(sqlite3_close(db), SQLITE_OK);
         if (blobs != least && blobs != least + 2)
-            fail_msg("round %u, call %zu of %zu: %lld blobs, told of %lld", round, end, disk.n, (long long)blobs, (long long)least);
+            fail_msg("round %u, call %zu of %zu: %lld blobs, told of %lld", round, end, disk.n,
+                     (long long)blobs, (long long)least);
         m = open_manifest(crashed, KILN_OPEN_WRITE); /* and it can go on */
         OK(store_batch(m, (batch){100, 2, 700000}, &err));
         kiln_manifest_close(m);
@@ -140,7 +148,8 @@ static void power_failures_lose_nothing_that_was_told(void **state)
 int main(void)
 {
     const struct CMUnitTest tests[] = {
-        cmocka_unit_test_setup_teardown(power_failures_lose_nothing_that_was_told, make_scratch, remove_scratch),
+        cmocka_unit_test_setup_teardown(power_failures_lose_nothing_that_was_told, make_scratch,
+                                        remove_scratch),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

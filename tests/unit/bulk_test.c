@@ -1,5 +1,5 @@
-/* bulk_test -- bulk data is written once (schema/direct.c): each batch is an ordinary commit, whatever goes through which
- * connection. */
+/* bulk_test -- bulk data is written once (schema/direct.c): each batch is an ordinary commit,
+ * whatever goes through which connection. */
 #include "tests/unit/bulk_fixture.h"
 
 #include <sys/statfs.h>
@@ -9,16 +9,19 @@ static void each_batch_is_an_ordinary_commit(void **state)
     char path[600];
     kiln_error err = {0};
     kiln_manifest *m = open_manifest(in_scratch(state, "m.db", path), KILN_OPEN_CREATE);
-    /* sizes: less than a page, one page and a little, some pages, many blobs, more than the cache, more than a trunk of the log */
-    static const batch batches[] = {{0, 1, 100},     {1, 1, PAGE + 1}, {2, 3, 5 * PAGE}, {3, 300, 4000}, {4, 2, 7 * MIB},
-                                    {5, 20, 600000}, {6, 1, 0},        {7, 40, 300000},  {8, 5, 2 * MIB}};
+    /* sizes: less than a page, one page and a little, some pages, many blobs, more than the cache,
+     * more than a trunk of the log */
+    static const batch batches[] = {{0, 1, 100},    {1, 1, PAGE + 1}, {2, 3, 5 * PAGE},
+                                    {3, 300, 4000}, {4, 2, 7 * MIB},  {5, 20, 600000},
+                                    {6, 1, 0},      {7, 40, 300000},  {8, 5, 2 * MIB}};
     int64_t n = 0;
     for (size_t i = 0; i < sizeof batches / sizeof *batches; i++) {
         OK(store_batch(m, batches[i], &err));
         n += batches[i].n_blobs;
         assert_holds(path, n);
         assert_recovers(state, path, n);
-        assert_int_equal(number_of(m, "SELECT count(*) FROM blob"), n); /* the first connection sees it, too */
+        /* the first connection sees it, too */
+        assert_int_equal(number_of(m, "SELECT count(*) FROM blob"), n);
         const kiln_direct_state *s = kiln_bulk_state(m);
         assert_non_null(s);
         assert_int_equal(s->commits, i + 1);
@@ -60,7 +63,8 @@ static bool is_on_a_disk(const char *path)
     return statfs(path, &fs) == 0 && (unsigned long)fs.f_type != TMPFS;
 }
 
-/* The pages of a batch leave with the next one, those of the last when it is said that others stay. */
+/* The pages of a batch leave with the next one, those of the last when it is said that others
+ * stay. */
 static void what_passes_leaves_the_page_cache(void **state)
 {
     enum { BATCH = 32 * MIB, ALL = 3 * BATCH / 4096 };
@@ -72,7 +76,8 @@ static void what_passes_leaves_the_page_cache(void **state)
         print_message("memory file systems have no page cache\n");
         skip();
     }
-    const int fd = open(path, O_RDONLY | O_CLOEXEC); /* closed behind SQLite, whose locks go with it */
+    /* closed behind SQLite, whose locks go with it */
+    const int fd = open(path, O_RDONLY | O_CLOEXEC);
     assert_true(fd >= 0);
     for (threads = 1; threads <= THREADS; threads += THREADS - 1) {
         const uint32_t first = 10 * threads;
@@ -107,7 +112,9 @@ static void connections_take_turns(void **state)
             OK(kiln_bulk_store(m, 0, store, &b, &err)); /* no room for a second connection */
         n += b.n_blobs;
         if (i % 20 == 7)
-            assert_int_equal(sqlite3_wal_checkpoint_v2(m->db, NULL, SQLITE_CHECKPOINT_TRUNCATE, NULL, NULL), SQLITE_OK);
+            assert_int_equal(
+                sqlite3_wal_checkpoint_v2(m->db, NULL, SQLITE_CHECKPOINT_TRUNCATE, NULL, NULL),
+                SQLITE_OK);
         if (i % 10 == 9) assert_holds(path, n);
         assert_int_equal(number_of(m, "SELECT count(*) FROM unit"), n);
     }
@@ -116,7 +123,7 @@ static void connections_take_turns(void **state)
     assert_holds(path, n);
 }
 
-/* ---- what goes through the first connection ------------------------------------------------------------------------------- */
+/* ---- what goes through the first connection -------------------------------------------------- */
 static kiln_status change_many(kiln_manifest *to, void *context, kiln_error *err)
 {
     ++*(int *)context;
@@ -131,13 +138,16 @@ static void old_pages_are_used_again(void **state)
     OK(store_batch(m, (batch){0, 4, 10 * PAGE}, &err));
     OK(store_batch(m, (batch){1, 1, 5 * PAGE}, &err));
     const uint64_t commits = kiln_bulk_state(m)->commits;
-    run_sql(m, "DELETE FROM unit WHERE name = '1/0'; DELETE FROM blob WHERE hash NOT IN (SELECT hash FROM unit_output)");
+    run_sql(m, "DELETE FROM unit WHERE name = '1/0'; DELETE FROM blob WHERE hash NOT IN (SELECT "
+               "hash FROM unit_output)");
     assert_int_equal(number_of(m, "PRAGMA freelist_count"), 5);
-    OK(store_batch(m, (batch){2, 1, 8 * PAGE}, &err)); /* takes the free pages through memory and the log */
+    /* takes the free pages through memory and the log */
+    OK(store_batch(m, (batch){2, 1, 8 * PAGE}, &err));
     assert_int_equal(kiln_bulk_state(m)->commits, commits + 1);
     assert_int_equal(number_of(m, "PRAGMA freelist_count"), 0);
     assert_holds(path, 5);
-    run_sql(m, "DELETE FROM unit WHERE name LIKE '0/%'; DELETE FROM blob WHERE hash NOT IN (SELECT hash FROM unit_output)");
+    run_sql(m, "DELETE FROM unit WHERE name LIKE '0/%'; DELETE FROM blob WHERE hash NOT IN (SELECT "
+               "hash FROM unit_output)");
     assert_int_equal(number_of(m, "PRAGMA freelist_count"), 40);
     OK(store_batch(m, (batch){3, 3, 10 * PAGE}, &err)); /* too many for memory */
     assert_int_equal(kiln_bulk_state(m)->commits, commits + 1);
@@ -152,7 +162,8 @@ static void too_many_changes_go_through_the_log(void **state)
     kiln_error err = {0};
     int calls = 0;
     kiln_manifest *m = open_manifest(in_scratch(state, "m.db", path), KILN_OPEN_CREATE);
-    run_sql(m, "WITH RECURSIVE i (x) AS (SELECT 1 UNION ALL SELECT x + 1 FROM i WHERE x < 3000) INSERT INTO unit"
+    run_sql(m, "WITH RECURSIVE i (x) AS (SELECT 1 UNION ALL SELECT x + 1 FROM i WHERE x < 3000) "
+               "INSERT INTO unit"
                " SELECT x, randomblob(16), 'test', hex(randomblob(2000)), '{}', 1, 1 FROM i");
     assert_true(number_of(m, "PRAGMA page_count") > 2 * KILN_DIRECT_KEPT_MOST / 2 + 40);
     OK(kiln_bulk_store(m, MIB, change_many, &calls, &err));
@@ -190,11 +201,14 @@ static void a_rollback_leaves_no_garbage(void **state)
 int main(void)
 {
     const struct CMUnitTest tests[] = {
-        cmocka_unit_test_setup_teardown(each_batch_is_an_ordinary_commit, make_scratch, remove_scratch),
-        cmocka_unit_test_setup_teardown(what_passes_leaves_the_page_cache, make_scratch, remove_scratch),
+        cmocka_unit_test_setup_teardown(each_batch_is_an_ordinary_commit, make_scratch,
+                                        remove_scratch),
+        cmocka_unit_test_setup_teardown(what_passes_leaves_the_page_cache, make_scratch,
+                                        remove_scratch),
         cmocka_unit_test_setup_teardown(connections_take_turns, make_scratch, remove_scratch),
         cmocka_unit_test_setup_teardown(old_pages_are_used_again, make_scratch, remove_scratch),
-        cmocka_unit_test_setup_teardown(too_many_changes_go_through_the_log, make_scratch, remove_scratch),
+        cmocka_unit_test_setup_teardown(too_many_changes_go_through_the_log, make_scratch,
+                                        remove_scratch),
         cmocka_unit_test_setup_teardown(a_rollback_leaves_no_garbage, make_scratch, remove_scratch),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);

@@ -1,5 +1,6 @@
-/* cameras_test -- every golden data set gives the cameras of its side-car, every hostile one is refused or counted as its
- * index says: those of tests/data always, all of ../shared where it is there. */
+/* cameras_test -- every golden data set gives the cameras of its side-car, every hostile one is
+ * refused or counted as its index says: those of tests/data always, all of ../shared where it is
+ * there. */
 #include "import_source.h"
 
 #include "base/file.h"
@@ -58,7 +59,10 @@ static const char *name_of(const char *file)
     return name;
 }
 
-static double get(const json_t *o, const char *key) { return json_number_value(json_object_get(o, key)); }
+static double get(const json_t *o, const char *key)
+{
+    return json_number_value(json_object_get(o, key));
+}
 
 static void check_pose(const kiln_camera *c, const json_t *rows, double tolerance)
 {
@@ -75,7 +79,8 @@ static void check_pose(const kiln_camera *c, const json_t *rows, double toleranc
 static void check_frame(const kiln_dataset *d, const json_t *frame, const json_t *tolerance)
 {
     static const char *const terms[] = {"k1", "k2", "p1", "p2"};
-    const kiln_camera *c = camera_called(d, name_of(json_string_value(json_object_get(frame, "file"))));
+    const kiln_camera *c =
+        camera_called(d, name_of(json_string_value(json_object_get(frame, "file"))));
     const char *split = json_string_value(json_object_get(frame, "split"));
     const double near = get(tolerance, "focal");
     bool bent = false;
@@ -97,8 +102,10 @@ static void check_colmap(const kiln_dataset *d, const json_t *truth)
     json_t *image, *camera, *p;
     json_array_foreach(json_object_get(truth, "images"), i, image)
     {
-        const kiln_camera *c = camera_called(d, name_of(json_string_value(json_object_get(image, "name"))));
-        check_pose(c, json_object_get(image, "world_to_camera"), get(json_object_get(truth, "tolerance"), "matrix"));
+        const kiln_camera *c =
+            camera_called(d, name_of(json_string_value(json_object_get(image, "name"))));
+        check_pose(c, json_object_get(image, "world_to_camera"),
+                   get(json_object_get(truth, "tolerance"), "matrix"));
         json_array_foreach(json_object_get(truth, "cameras"), k, camera)
         {
             if (get(camera, "id") != get(image, "camera_id")) continue;
@@ -106,7 +113,8 @@ static void check_colmap(const kiln_dataset *d, const json_t *truth)
             assert_string_equal(c->model, json_string_value(json_object_get(camera, "model")));
             assert_true(c->width == get(camera, "width") && c->height == get(camera, "height"));
             assert_int_equal(c->n_params, json_array_size(json_object_get(camera, "params")));
-            json_array_foreach(json_object_get(camera, "params"), n, p) assert_true(c->params[n] == json_number_value(p));
+            json_array_foreach(json_object_get(camera, "params"), n, p)
+                assert_true(c->params[n] == json_number_value(p));
         }
     }
 }
@@ -122,12 +130,16 @@ static size_t check_goldens(const char *dir)
         kiln_error err = {0};
         if (strcmp(json_string_value(json_object_get(g, "kind")), "cameras") != 0) continue;
         snprintf(path, sizeof path, "%s/%s", dir, json_string_value(json_object_get(g, "file")));
-        snprintf(truth_name, sizeof truth_name, "%s.json", json_string_value(json_object_get(g, "truth")));
+        snprintf(truth_name, sizeof truth_name, "%s.json",
+                 json_string_value(json_object_get(g, "truth")));
         json_t *truth = load(dir, truth_name);
         const json_t *frames = json_object_get(truth, "frames");
-        if (kiln_dataset_find(path, &(kiln_dataset_wishes){0}, &d, &err) != KILN_OK) fail_msg("%s", err.msg);
-        assert_int_equal(d.set.n_cameras, json_array_size(frames ? frames : json_object_get(truth, "images")));
-        json_array_foreach(frames, k, frame) check_frame(&d, frame, json_object_get(truth, "tolerance"));
+        if (kiln_dataset_find(path, &(kiln_dataset_wishes){0}, &d, &err) != KILN_OK)
+            fail_msg("%s", err.msg);
+        assert_int_equal(d.set.n_cameras,
+                         json_array_size(frames ? frames : json_object_get(truth, "images")));
+        json_array_foreach(frames, k, frame)
+            check_frame(&d, frame, json_object_get(truth, "tolerance"));
         if (!frames) check_colmap(&d, truth);
         kiln_dataset_release(&d);
         json_decref(truth);
@@ -149,7 +161,7 @@ static void all_golden_cameras_meet_their_truth(void **state)
     assert_true(check_goldens(shared("samples")) >= 12);
 }
 
-/* ---- hostile --------------------------------------------------------------------------------------------------------- */
+/* ---- hostile --------------------------------------------------------------------------------- */
 
 /* Data set, then rows: what the import stage does before it makes a manifest. */
 static kiln_status read_all(const char *path, kiln_dataset *d, import_source *rows, kiln_error *err)
@@ -161,33 +173,43 @@ static kiln_status read_all(const char *path, kiln_dataset *d, import_source *ro
     return st;
 }
 
-static void check_accepted(const json_t *o, const char *path, const kiln_dataset *d, const import_source *rows)
+static void check_accepted(const json_t *o, const char *path, const kiln_dataset *d,
+                           const import_source *rows)
 {
-    const json_t *images = json_object_get(o, "images_read"), *points = json_object_get(o, "points_read");
-    const uint64_t read = (uint64_t)json_integer_value(images ? images : json_object_get(o, "frames_read"));
-    const uint64_t dropped = (uint64_t)json_integer_value(json_object_get(o, images ? "images_dropped" : "frames_dropped"));
-    if (d->set.frames_read != read || d->set.frames_dropped != dropped || d->set.n_cameras != read - dropped)
-        fail_msg("%s: %llu frames read, %llu dropped, %u cameras", path, (unsigned long long)d->set.frames_read,
-                 (unsigned long long)d->set.frames_dropped, d->set.n_cameras);
-    if (points) assert_int_equal(rows->n, json_integer_value(points) - json_integer_value(json_object_get(o, "points_dropped")));
+    const json_t *images = json_object_get(o, "images_read"),
+                 *points = json_object_get(o, "points_read");
+    const uint64_t read =
+        (uint64_t)json_integer_value(images ? images : json_object_get(o, "frames_read"));
+    const uint64_t dropped = (uint64_t)json_integer_value(
+        json_object_get(o, images ? "images_dropped" : "frames_dropped"));
+    if (d->set.frames_read != read || d->set.frames_dropped != dropped ||
+        d->set.n_cameras != read - dropped)
+        fail_msg("%s: %llu frames read, %llu dropped, %u cameras", path,
+                 (unsigned long long)d->set.frames_read, (unsigned long long)d->set.frames_dropped,
+                 d->set.n_cameras);
+    if (points)
+        assert_int_equal(rows->n, json_integer_value(points) -
+                                      json_integer_value(json_object_get(o, "points_dropped")));
 }
 
 static bool is_ours(const char *format)
 {
-    return strcmp(format, "colmap") == 0 || strcmp(format, "transforms.json") == 0 || strcmp(format, "cameras.json") == 0 ||
-           strcmp(format, "inria model") == 0;
+    return strcmp(format, "colmap") == 0 || strcmp(format, "transforms.json") == 0 ||
+           strcmp(format, "cameras.json") == 0 || strcmp(format, "inria model") == 0;
 }
 
-/* Reference samples that were written when a frame without its image was no camera. Today it is one that is drawn, in the size that
- * the file gives. */
+/* Reference samples that were written when a frame without its image was no camera. Today it is one
+ * that is drawn, in the size that the file gives. */
 static bool is_drawn_today(const char *file)
 {
-    return strcmp(file, "bad_transforms_image_missing") == 0 || strcmp(file, "bad_transforms_images_missing") == 0;
+    return strcmp(file, "bad_transforms_image_missing") == 0 ||
+           strcmp(file, "bad_transforms_images_missing") == 0;
 }
 
 static void check_drawn(const char *path, const kiln_dataset *d)
 {
-    if (d->set.frames_dropped != 0 || d->set.n_cameras != 2 || d->set.photos_missing == 0) fail_msg("%s: not two cameras", path);
+    if (d->set.frames_dropped != 0 || d->set.n_cameras != 2 || d->set.photos_missing == 0)
+        fail_msg("%s: not two cameras", path);
 }
 
 static size_t check_hostiles(const char *dir)
@@ -201,11 +223,13 @@ static size_t check_hostiles(const char *dir)
         char path[KILN_PATH_MAX];
         kiln_error err = {0};
         const bool drawn = is_drawn_today(json_string_value(json_object_get(o, "file")));
-        const bool accept = drawn || strcmp(json_string_value(json_object_get(o, "expect")), "accept") == 0;
+        const bool accept =
+            drawn || strcmp(json_string_value(json_object_get(o, "expect")), "accept") == 0;
         if (!is_ours(json_string_value(json_object_get(o, "format")))) continue;
         snprintf(path, sizeof path, "%s/%s", dir, json_string_value(json_object_get(o, "file")));
         const kiln_status st = read_all(path, &d, &rows, &err);
-        if (st != (accept ? KILN_OK : KILN_E_INPUT)) fail_msg("%s: %s (%s)", path, kiln_status_name(st), err.msg);
+        if (st != (accept ? KILN_OK : KILN_E_INPUT))
+            fail_msg("%s: %s (%s)", path, kiln_status_name(st), err.msg);
         if (accept) {
             if (drawn)
                 check_drawn(path, &d);
@@ -237,20 +261,22 @@ static void all_hostile_cameras_are_told_apart(void **state)
     assert_true(check_hostiles(shared("samples")) >= 98);
 }
 
-/* ---- real data sets ----------------------------------------------------------------------------------------------------- */
+/* ---- real data sets -------------------------------------------------------------------------- */
 
 static kiln_dataset *find_scene(const char *name)
 {
     static kiln_dataset d;
     kiln_error err = {0};
-    if (kiln_dataset_find(shared(name), &(kiln_dataset_wishes){0}, &d, &err) != KILN_OK) fail_msg("%s", err.msg);
+    if (kiln_dataset_find(shared(name), &(kiln_dataset_wishes){0}, &d, &err) != KILN_OK)
+        fail_msg("%s", err.msg);
     return &d;
 }
 
 static uint32_t count_test(const kiln_dataset *d)
 {
     uint32_t n = 0;
-    for (uint32_t i = 0; i < d->set.n_cameras; i++) n += strcmp(d->set.cameras[i].split, "test") == 0;
+    for (uint32_t i = 0; i < d->set.n_cameras; i++)
+        n += strcmp(d->set.cameras[i].split, "test") == 0;
     return n;
 }
 
@@ -265,7 +291,8 @@ static void the_chair_has_each_camera_once(void **state)
     assert_string_equal(kiln_path_base(d->rows_path), "chair.ply");
     for (uint32_t i = 0; i < 21; i++) {
         assert_int_equal(d->set.cameras[i].photo_width, 400);
-        assert_int_equal(strncmp(d->set.cameras[i].name, "test/", 5) == 0, strcmp(d->set.cameras[i].split, "test") == 0);
+        assert_int_equal(strncmp(d->set.cameras[i].name, "test/", 5) == 0,
+                         strcmp(d->set.cameras[i].split, "test") == 0);
     }
     kiln_dataset_release(d);
 }
@@ -300,7 +327,8 @@ static void the_sculpture_has_23_cameras_with_photos(void **state)
     assert_int_equal(count_test(d), 3); /* 0, 8, 16 */
     assert_string_equal(d->reader->name, "colmap-bin");
     for (uint32_t i = 0; i < 23; i++)
-        assert_true(d->set.cameras[i].photo_width == d->set.cameras[i].width && !d->set.cameras[i].distorted);
+        assert_true(d->set.cameras[i].photo_width == d->set.cameras[i].width &&
+                    !d->set.cameras[i].distorted);
     kiln_dataset_release(d);
 }
 
@@ -311,7 +339,8 @@ static void the_fox_has_10_bent_cameras(void **state)
     assert_int_equal(d->set.n_cameras, 10);
     assert_null(d->reader);
     assert_string_equal(d->set.cameras[0].model, "OPENCV");
-    assert_true(d->set.cameras[0].distorted && d->set.cameras[0].fx == 343.88 && d->set.cameras[0].params[7] == 0.00015575);
+    assert_true(d->set.cameras[0].distorted && d->set.cameras[0].fx == 343.88 &&
+                d->set.cameras[0].params[7] == 0.00015575);
     kiln_dataset_release(d);
 }
 
@@ -321,7 +350,8 @@ static void blender_tiny_has_a_camera_and_points(void **state)
     (void)state;
     assert_int_equal(d->set.n_cameras, 1);
     assert_string_equal(d->set.cameras[0].name, "train/r_0");
-    assert_true(d->set.cameras[0].fx == 50 && d->set.cameras[0].photo_width == 50); /* fl_x, not camera_angle_x */
+    /* fl_x, not camera_angle_x */
+    assert_true(d->set.cameras[0].fx == 50 && d->set.cameras[0].photo_width == 50);
     assert_string_equal(kiln_path_base(d->rows_path), "init.ply");
     kiln_dataset_release(d);
 }

@@ -40,7 +40,8 @@ static void each_has_its_own_pixels(void **state)
         for (unsigned k = 0; k < 4 * PIXELS; k++) kiln_canvas_pixels(taken[i])[k] = (float)i;
     }
     for (unsigned i = 0; i < MOST; i++) {
-        for (unsigned k = 0; k < 4 * PIXELS; k++) assert_true(kiln_canvas_pixels(taken[i])[k] == (float)i);
+        for (unsigned k = 0; k < 4 * PIXELS; k++)
+            assert_true(kiln_canvas_pixels(taken[i])[k] == (float)i);
         kiln_canvas_give(taken[i]);
     }
     kiln_canvases_free(c);
@@ -57,7 +58,7 @@ static void one_that_is_given_back_is_taken_again(void **state)
     kiln_canvases_free(c);
 }
 
-/* ---- waiting ------------------------------------------------------------------------------------------------------------- */
+/* ---- waiting --------------------------------------------------------------------------------- */
 typedef struct {
     kiln_canvas *canvas;
     atomic_bool given;
@@ -116,8 +117,10 @@ static void they_are_told_by_number_and_size(void **state)
 int main(void)
 {
     const struct CMUnitTest tests[] = {
-        cmocka_unit_test(each_has_its_own_pixels),          cmocka_unit_test(one_that_is_given_back_is_taken_again),
-        cmocka_unit_test(who_finds_all_taken_waits),        cmocka_unit_test(memory_goes_when_the_last_is_given_back),
+        cmocka_unit_test(each_has_its_own_pixels),
+        cmocka_unit_test(one_that_is_given_back_is_taken_again),
+        cmocka_unit_test(who_finds_all_taken_waits),
+        cmocka_unit_test(memory_goes_when_the_last_is_given_back),
         cmocka_unit_test(they_are_told_by_number_and_size),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);

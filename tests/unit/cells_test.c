@@ -1,5 +1,5 @@
-/* Cutting sorted Hilbert codes into chunks: every rule of stages/chunk/DESIGN.md checked from the codes alone, on many small trees.
- * SEED=n repeats one. */
+/* Cutting sorted Hilbert codes into chunks: every rule of stages/chunk/DESIGN.md checked from the
+ * codes alone, on many small trees. SEED=n repeats one. */
 #include "stages/chunk/cells.h"
 
 #include "kernels/spatial_order/spatial_order.h"
@@ -31,7 +31,8 @@ static int by_value(const void *a, const void *b)
     return (x > y) - (x < y);
 }
 
-/* Clusters of every depth, equal codes among them: a code repeats a random share of one before it. */
+/* Clusters of every depth, equal codes among them: a code repeats a random share of one before
+ * it. */
 static uint64_t make_codes(uint64_t *codes)
 {
     uint64_t n = random_u64() % ROWS;
@@ -45,7 +46,7 @@ static uint64_t make_codes(uint64_t *codes)
     return n;
 }
 
-/* ---- reading names back ----------------------------------------------------------------------------------------------- */
+/* ---- reading names back ---------------------------------------------------------------------- */
 typedef struct {
     unsigned depth;       /* of the parent cell */
     uint64_t prefix;      /* its digits */
@@ -83,7 +84,10 @@ static parsed parse(const char *name)
     return p;
 }
 
-static uint64_t prefix_of(uint64_t code, unsigned depth) { return depth ? code >> 3 * (DEEPEST - depth) : 0; }
+static uint64_t prefix_of(uint64_t code, unsigned depth)
+{
+    return depth ? code >> 3 * (DEEPEST - depth) : 0;
+}
 
 static uint64_t rows_in(const uint64_t *codes, uint64_t n, uint64_t prefix, unsigned depth)
 {
@@ -92,20 +96,21 @@ static uint64_t rows_in(const uint64_t *codes, uint64_t n, uint64_t prefix, unsi
     return count;
 }
 
-/* ---- the rules -------------------------------------------------------------------------------------------------------- */
+/* ---- the rules ------------------------------------------------------------------------------- */
 typedef struct {
     uint64_t codes[ROWS], n;
     uint32_t max, min;
     kiln_cell_list list;
 } tree;
 
-/* ---- codes that are not in memory -------------------------------------------------------------------------------------- */
+/* ---- codes that are not in memory ------------------------------------------------------------ */
 typedef struct {
     const tree *t;
     uint64_t reads, fails_at, largest; /* fails_at: the read that fails; 0: none */
 } stream;
 
-static kiln_status read_codes(void *context, uint64_t first, uint64_t n, uint64_t *out, kiln_error *err)
+static kiln_status read_codes(void *context, uint64_t first, uint64_t n, uint64_t *out,
+                              kiln_error *err)
 {
     stream *s = context;
     assert_true(first <= s->t->n && n <= s->t->n - first);
@@ -118,7 +123,8 @@ static kiln_status read_codes(void *context, uint64_t first, uint64_t n, uint64_
 static void check_stream(const tree *t, uint64_t window)
 {
     stream s = {.t = t};
-    const kiln_code_source source = {.n = t->n, .read = read_codes, .context = &s, .window = window};
+    const kiln_code_source source = {
+        .n = t->n, .read = read_codes, .context = &s, .window = window};
     kiln_cell_list list;
     assert_int_equal(kiln_cells_cut_from(&source, t->max, t->min, &list, NULL), KILN_OK);
     assert_int_equal(list.n, t->list.n);
@@ -151,7 +157,8 @@ static void check_chunk(const tree *t, const kiln_cell_group *c)
         unsigned digit = (unsigned)(prefix_of(t->codes[i], p.depth + 1) & 7);
         assert_true(digit >= p.first && digit <= p.last);
     }
-    assert_int_equal(prefix_of(t->codes[c->begin], p.depth + 1) & 7, p.first); /* and the name says no more */
+    /* and the name says no more */
+    assert_int_equal(prefix_of(t->codes[c->begin], p.depth + 1) & 7, p.first);
     assert_int_equal(prefix_of(t->codes[c->end - 1], p.depth + 1) & 7, p.last);
     assert_true(rows_in(t->codes, t->n, p.prefix, p.depth) > t->max); /* what fits is not split */
     uint64_t whole = 0;
@@ -174,8 +181,10 @@ static void check_pair(const tree *t, const kiln_cell_group *a, const kiln_cell_
     parsed p = parse(a->name), q = parse(b->name);
     assert_int_equal(a->end, b->begin);
     if (strcmp(a->parent, b->parent) || p.part || q.part) return;
-    uint64_t have = a->end - a->begin, leaf = rows_in(t->codes, t->n, q.prefix << 3 | q.first, q.depth + 1);
-    for (unsigned d = p.last + 1; d < q.first; d++) /* between them lies nothing; an internal child would be chunks of its own */
+    uint64_t have = a->end - a->begin,
+             leaf = rows_in(t->codes, t->n, q.prefix << 3 | q.first, q.depth + 1);
+    /* between them lies nothing; an internal child would be chunks of its own */
+    for (unsigned d = p.last + 1; d < q.first; d++)
         assert_int_equal(rows_in(t->codes, t->n, p.prefix << 3 | d, p.depth + 1), 0);
     assert_true(have + leaf > t->max || (have >= t->min && leaf >= t->min));
 }
@@ -189,7 +198,8 @@ static void check_tree(const tree *t)
     assert_int_equal(t->list.items[0].begin, 0);
     assert_int_equal(t->list.items[t->list.n - 1].end, t->n);
     for (uint64_t i = 0; i < t->list.n; i++) check_chunk(t, &t->list.items[i]);
-    for (uint64_t i = 1; i < t->list.n; i++) check_pair(t, &t->list.items[i - 1], &t->list.items[i]);
+    for (uint64_t i = 1; i < t->list.n; i++)
+        check_pair(t, &t->list.items[i - 1], &t->list.items[i]);
 }
 
 static void make_tree(tree *t)
@@ -213,10 +223,12 @@ static void every_chunk_keeps_every_rule(void **state)
     }
 }
 
-static bool same_chunk(const tree *a, const kiln_cell_group *x, const tree *b, const kiln_cell_group *y)
+static bool same_chunk(const tree *a, const kiln_cell_group *x, const tree *b,
+                       const kiln_cell_group *y)
 {
     return !strcmp(x->name, y->name) && x->end - x->begin == y->end - y->begin &&
-           !memcmp(a->codes + x->begin, b->codes + y->begin, (x->end - x->begin) * sizeof *a->codes);
+           !memcmp(a->codes + x->begin, b->codes + y->begin,
+                   (x->end - x->begin) * sizeof *a->codes);
 }
 
 static bool has_chunk(const tree *t, const tree *of, const kiln_cell_group *c)
@@ -237,19 +249,23 @@ static void path_of(uint64_t prefix, unsigned depth, char out[96])
     *at = '\0';
 }
 
-/* The deepest split cell with the row, and the one above when it is split no longer: chunks of other cells stay. */
+/* The deepest split cell with the row, and the one above when it is split no longer: chunks of
+ * other cells stay. */
 static void check_dropped(const tree *before, const tree *after, uint64_t code)
 {
     char cell[96] = "", above[96] = "";
     unsigned depth = 0;
     if (before->n <= before->max) return; /* one chunk, no cell to be under */
-    while (depth + 1 < DEEPEST && rows_in(before->codes, before->n, prefix_of(code, depth + 1), depth + 1) > before->max) depth++;
+    while (depth + 1 < DEEPEST &&
+           rows_in(before->codes, before->n, prefix_of(code, depth + 1), depth + 1) > before->max)
+        depth++;
     path_of(prefix_of(code, depth), depth, cell);
     if (rows_in(after->codes, after->n, prefix_of(code, depth), depth) <= before->max && depth > 0)
         path_of(prefix_of(code, depth - 1), depth - 1, above);
     for (uint64_t i = 0; i < before->list.n; i++) {
         const kiln_cell_group *c = &before->list.items[i];
-        if (!has_chunk(after, before, c)) assert_true(!strcmp(c->parent, cell) || !strcmp(c->parent, above));
+        if (!has_chunk(after, before, c))
+            assert_true(!strcmp(c->parent, cell) || !strcmp(c->parent, above));
     }
 }
 
@@ -264,7 +280,8 @@ static void dropping_one_row_changes_chunks_of_one_cell(void **state)
         for (int k = 0; k < 10; k++) {
             uint64_t row = random_u64() % before.n;
             after = before;
-            memmove(after.codes + row, after.codes + row + 1, (before.n - row - 1) * sizeof *after.codes);
+            memmove(after.codes + row, after.codes + row + 1,
+                    (before.n - row - 1) * sizeof *after.codes);
             after.n--;
             cut(&after);
             check_dropped(&before, &after, before.codes[row]);
@@ -282,7 +299,8 @@ static void equal_codes_are_cut_by_rank(void **state)
     cut(&t);
     check_tree(&t);
     assert_int_equal(t.list.n, 3);
-    const char *const names[] = {"/0/0/0/0/0/0/0/0/0/0/0/0/0/0/0/0/0/0/0/0/0.0", "/0/0/0/0/0/0/0/0/0/0/0/0/0/0/0/0/0/0/0/0/0.1",
+    const char *const names[] = {"/0/0/0/0/0/0/0/0/0/0/0/0/0/0/0/0/0/0/0/0/0.0",
+                                 "/0/0/0/0/0/0/0/0/0/0/0/0/0/0/0/0/0/0/0/0/0.1",
                                  "/0/0/0/0/0/0/0/0/0/0/0/0/0/0/0/0/0/0/0/0/0.2"};
     for (int i = 0; i < 3; i++) assert_string_equal(t.list.items[i].name, names[i]);
     assert_string_equal(t.list.items[0].parent, "/0/0/0/0/0/0/0/0/0/0/0/0/0/0/0/0/0/0/0/0");
@@ -307,14 +325,16 @@ static void a_tree_by_hand(void **state)
         {3, 3, {"/0-3", "/4", "/7"}},
         {2, 2, {"/0-1", "/3", "/4/0-1", "/4/2", "/7"}}, /* 4 is split: no group goes past it */
     };
-    for (int i = 0; i < 7; i++) t.codes[i] = digits[i] << 60 | (i > 3 && i < 6 ? (uint64_t)(i - 3) << 57 : 0);
+    for (int i = 0; i < 7; i++)
+        t.codes[i] = digits[i] << 60 | (i > 3 && i < 6 ? (uint64_t)(i - 3) << 57 : 0);
     t.n = 7;
     for (size_t k = 0; k < sizeof cases / sizeof *cases; k++) {
         t.max = cases[k].max;
         t.min = cases[k].min;
         cut(&t);
         check_tree(&t);
-        for (uint64_t i = 0; i < t.list.n; i++) assert_string_equal(t.list.items[i].name, cases[k].names[i]);
+        for (uint64_t i = 0; i < t.list.n; i++)
+            assert_string_equal(t.list.items[i].name, cases[k].names[i]);
         assert_null(cases[k].names[t.list.n]);
         kiln_cell_list_release(&t.list);
     }

@@ -1,5 +1,5 @@
-/* chunk_choice_test -- what a pattern of --chunks takes, compared with a matcher that tries everything; lists of names, places and
- * patterns. */
+/* chunk_choice_test -- what a pattern of --chunks takes, compared with a matcher that tries
+ * everything; lists of names, places and patterns. */
 #include "stages/select/chunk_choice.h"
 
 #include <setjmp.h>
@@ -96,7 +96,8 @@ static void random_patterns_are_those_of_the_definition(void **state)
     assert_true(matched > 20000);
 }
 
-static kiln_chunk chunks[] = {{.name = "/0/1"}, {.name = "/0/2.0"}, {.name = "/0/2.1"}, {.name = "/1/1"}, {.name = "#7"}};
+static kiln_chunk chunks[] = {
+    {.name = "/0/1"}, {.name = "/0/2.0"}, {.name = "/0/2.1"}, {.name = "/1/1"}, {.name = "#7"}};
 static const kiln_layer layer = {.kind = "baked", .n_chunks = 5, .chunks = chunks};
 static const kiln_layer *const layers[] = {&layer, &layer};
 
@@ -129,7 +130,8 @@ static void an_item_counts_for_every_layer(void **state)
     uint8_t chosen[7] = {0};
     assert_int_equal(kiln_chunks_choose(both, 2, "/1/*,#0", chosen, &err), KILN_OK);
     assert_memory_equal(chosen, ((uint8_t[]){1, 0, 0, 1, 0, 1, 1}), 7);
-    assert_int_equal(kiln_chunks_choose(both, 2, "/5", chosen, &err), KILN_OK); /* only the second has it */
+    /* only the second has it */
+    assert_int_equal(kiln_chunks_choose(both, 2, "/5", chosen, &err), KILN_OK);
     memset(chosen, 0, sizeof chosen);
     assert_int_equal(kiln_chunks_choose(both, 2, NULL, chosen, &err), KILN_OK);
     assert_memory_equal(chosen, ((uint8_t[]){1, 1, 1, 1, 1, 1, 1}), 7);
@@ -138,11 +140,13 @@ static void an_item_counts_for_every_layer(void **state)
 static void items_without_a_chunk_are_refused(void **state)
 {
     (void)state;
-    static const char *const texts[] = {"/2/*", "/0/1,", "", "#5", "#7", "#", "#-1", "#1x", "#99999999999999999999", "/0/1,/0/3"};
+    static const char *const texts[] = {
+        "/2/*", "/0/1,", "", "#5", "#7", "#", "#-1", "#1x", "#99999999999999999999", "/0/1,/0/3"};
     for (size_t i = 0; i < sizeof texts / sizeof *texts; i++) {
         kiln_error err = {0};
         uint8_t chosen[5] = {0};
-        if (kiln_chunks_choose(layers, 1, texts[i], chosen, &err) != KILN_E_USAGE) fail_msg("'%s' was taken", texts[i]);
+        if (kiln_chunks_choose(layers, 1, texts[i], chosen, &err) != KILN_E_USAGE)
+            fail_msg("'%s' was taken", texts[i]);
     }
 }
 

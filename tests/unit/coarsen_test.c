@@ -1,5 +1,5 @@
-/* coarsen_test -- levels have the asked counts, keep mass, mean and covariance, and are the same from both builds; what is hostile
- * stays finite. Surfaces and axes against long double. */
+/* coarsen_test -- levels have the asked counts, keep mass, mean and covariance, and are the same
+ * from both builds; what is hostile stays finite. Surfaces and axes against long double. */
 #include "kernels/coarsen/coarsen.h"
 #include "kernels/coarsen/coarsen_state.h"
 #include "kernels/math/ellipsoid_math.h"
@@ -49,8 +49,10 @@ static kiln_coarsen_rows rows_of(uint64_t n, uint32_t degree)
 
 static void release(kiln_coarsen_rows *r)
 {
-    free(r->means), free(r->log_scales), free(r->quats), free(r->opacity_logits), free(r->sh0), free(r->shN);
-    free(r->weights), free(r->visibility), free(r->prominence), free(r->source_first), free(r->source_last), free(r->source_count);
+    free(r->means), free(r->log_scales), free(r->quats), free(r->opacity_logits), free(r->sh0),
+        free(r->shN);
+    free(r->weights), free(r->visibility), free(r->prominence), free(r->source_first),
+        free(r->source_last), free(r->source_count);
 }
 
 /* Rows on a bent sheet, flat, as trained scenes have them. */
@@ -63,10 +65,12 @@ static kiln_coarsen_rows scene(uint64_t n, uint32_t degree, uint64_t seed)
         r.means[i] = (float)(4 * u);
         r.means[n + i] = (float)(4 * v);
         r.means[2 * n + i] = (float)(4 * u * (1 - u) + 0.05 * kg_n(&g));
-        for (uint64_t a = 0; a < 3; a++) r.log_scales[a * n + i] = (float)(-4 - 2 * (a == 2) + 0.5 * kg_n(&g));
+        for (uint64_t a = 0; a < 3; a++)
+            r.log_scales[a * n + i] = (float)(-4 - 2 * (a == 2) + 0.5 * kg_n(&g));
         for (uint64_t a = 0; a < 4; a++) r.quats[a * n + i] = (float)kg_n(&g);
         r.opacity_logits[i] = (float)(2 * kg_n(&g));
-        for (uint64_t a = 0; a < 3; a++) r.sh0[a * n + i] = (float)(2 * v * v - 0.5 * (double)a * v + 0.2 * kg_n(&g));
+        for (uint64_t a = 0; a < 3; a++)
+            r.sh0[a * n + i] = (float)(2 * v * v - 0.5 * (double)a * v + 0.2 * kg_n(&g));
         for (uint64_t a = 0; a < rest_of(degree); a++) r.shN[a * n + i] = (float)(0.1 * kg_n(&g));
         r.visibility[i] = (float)(0.02 + 0.98 * kg_u(&g));
         r.source_first[i] = r.source_last[i] = (uint32_t)i;
@@ -95,7 +99,9 @@ static levels coarsen(const kiln_coarsen_rows *in, uint32_t n_levels, const uint
         if (!in->visibility) free(l.at[i].visibility), l.at[i].visibility = NULL;
         if (in->prominence) l.at[i].prominence = floats(counts[i]);
     }
-    assert_int_equal(kiln_coarsen(in, &(kiln_coarsen_levels){n_levels, counts, l.at}, work, bytes, threads, &err), KILN_OK);
+    assert_int_equal(kiln_coarsen(in, &(kiln_coarsen_levels){n_levels, counts, l.at}, work, bytes,
+                                  threads, &err),
+                     KILN_OK);
     free(work);
     return l;
 }
@@ -177,7 +183,9 @@ static void moments_of(const kiln_coarsen_rows *r, double moments[9])
     for (uint64_t i = 0; i < r->n; i++) {
         const double w = weight_of(r, i);
         double log_scales[3], quat[4], c[6], x[3];
-        for (uint64_t a = 0; a < 3; a++) log_scales[a] = (double)r->log_scales[a * r->n + i], x[a] = (double)r->means[a * r->n + i];
+        for (uint64_t a = 0; a < 3; a++)
+            log_scales[a] = (double)r->log_scales[a * r->n + i],
+            x[a] = (double)r->means[a * r->n + i];
         for (uint64_t a = 0; a < 4; a++) quat[a] = (double)r->quats[a * r->n + i];
         kiln_coarsen_shrink((double)r->weights[i], r->antialiased, log_scales);
         kiln_covar_of(log_scales, quat, c);
@@ -202,14 +210,15 @@ static void merging_keeps_mean_covariance_and_colour_of_the_mixture(void **state
             mean_of(&l.at[0], mean), mean_of(&in, all);
             moments_of(&l.at[0], moments), moments_of(&in, of_all);
             for (int a = 0; a < 3; a++) assert_true(fabs(mean[a] - all[a]) < 1e-6);
-            for (int a = 0; a < 9; a++) assert_true(fabs(moments[a] - of_all[a]) < 4e-6 * (1 + fabs(of_all[a])));
+            for (int a = 0; a < 9; a++)
+                assert_true(fabs(moments[a] - of_all[a]) < 4e-6 * (1 + fabs(of_all[a])));
             assert_true(fabs(weight_of(&l.at[0], 0) / sum_of_weights(&in) - 1) < 1e-6);
             release(&in), release_levels(&l);
         }
 }
 
-/* A merged Gaussian covers what both did: its opacity times its surface is the sum of the weights, or it is as opaque as can be and
- * larger by the square root of what is left over. */
+/* A merged Gaussian covers what both did: its opacity times its surface is the sum of the weights,
+ * or it is as opaque as can be and larger by the square root of what is left over. */
 static void opacity_spreads_the_weight_over_the_new_surface(void **state)
 {
     (void)state;
@@ -233,20 +242,23 @@ static void opacity_spreads_the_weight_over_the_new_surface(void **state)
     release(&in), release_levels(&l);
 }
 
-/* 16 equal opaque Gaussians become one of 16^g times their surface, by one run or by several that read what the last one wrote. */
+/* 16 equal opaque Gaussians become one of 16^g times their surface, by one run or by several that
+ * read what the last one wrote. */
 static void what_lies_over_another_grows(void **state)
 {
     (void)state;
     for (int antialiased = 0; antialiased < 2; antialiased++) {
         kiln_coarsen_rows in = scene(16, 0, 5);
         for (uint64_t i = 0; i < in.n; i++) {
-            for (uint64_t a = 0; a < 3; a++) in.means[a * in.n + i] = 1, in.log_scales[a * in.n + i] = a == 2 ? -6.0f : -3.0f;
+            for (uint64_t a = 0; a < 3; a++)
+                in.means[a * in.n + i] = 1, in.log_scales[a * in.n + i] = a == 2 ? -6.0f : -3.0f;
             for (uint64_t a = 0; a < 4; a++) in.quats[a * in.n + i] = a == 0;
             in.opacity_logits[i] = 20, in.visibility[i] = 1;
         }
         in.antialiased = antialiased;
         kiln_coarsen_weights(&in);
-        levels l = coarsen(&in, 4, (uint64_t[]){8, 4, 2, 1}), again = coarsen(&l.at[1], 2, (uint64_t[]){2, 1});
+        levels l = coarsen(&in, 4, (uint64_t[]){8, 4, 2, 1}),
+               again = coarsen(&l.at[1], 2, (uint64_t[]){2, 1});
         const double by = (antialiased ? 0.4 : 0.5) * 0.5 * log(16);
         for (uint64_t a = 0; a < 3; a++) {
             assert_true(fabs((double)l.at[3].log_scales[a] - (by + (a == 2 ? -6.0 : -3.0))) < 1e-6);
@@ -271,7 +283,9 @@ static void rows_that_were_not_merged_keep_their_bits(void **state)
         assert_memory_equal(&out->opacity_logits[i], &in.opacity_logits[row], sizeof(float));
         assert_memory_equal(&out->weights[i], &in.weights[row], sizeof(float));
         assert_memory_equal(&out->visibility[i], &in.visibility[row], sizeof(float));
-        for (uint64_t a = 0; a < 4; a++) assert_memory_equal(&out->quats[a * out->n + i], &in.quats[a * in.n + row], sizeof(float));
+        for (uint64_t a = 0; a < 4; a++)
+            assert_memory_equal(&out->quats[a * out->n + i], &in.quats[a * in.n + row],
+                                sizeof(float));
         for (uint64_t a = 0; a < rest_of(2); a++)
             assert_memory_equal(&out->shN[a * out->n + i], &in.shN[a * in.n + row], sizeof(float));
     }
@@ -289,7 +303,8 @@ static void assert_same(const levels *a, const levels *b)
         assert_memory_equal(x->quats, y->quats, 4 * x->n * sizeof(float));
         assert_memory_equal(x->opacity_logits, y->opacity_logits, x->n * sizeof(float));
         assert_memory_equal(x->sh0, y->sh0, 3 * x->n * sizeof(float));
-        if (x->sh_degree) assert_memory_equal(x->shN, y->shN, rest_of(x->sh_degree) * x->n * sizeof(float));
+        if (x->sh_degree)
+            assert_memory_equal(x->shN, y->shN, rest_of(x->sh_degree) * x->n * sizeof(float));
         assert_memory_equal(x->weights, y->weights, x->n * sizeof(float));
         assert_memory_equal(x->source_count, y->source_count, x->n * sizeof(uint32_t));
     }
@@ -344,7 +359,8 @@ static uint64_t hash_of_levels(bool antialiased, bool prominent)
     return h;
 }
 
-/* A change of the rule on purpose changes them, with the version of the stage that stores levels. */
+/* A change of the rule on purpose changes them, with the version of the stage that stores
+ * levels. */
 static void the_bits_are_those_of_every_machine(void **state)
 {
     (void)state;
@@ -353,7 +369,8 @@ static void the_bits_are_those_of_every_machine(void **state)
     for (int prominent = 0; prominent < 2; prominent++)
         for (int antialiased = 0; antialiased < 2; antialiased++) {
             const uint64_t h = hash_of_levels(antialiased, prominent);
-            if (h != expected[prominent][antialiased]) print_message("hash 0x%016llx\n", (unsigned long long)h);
+            if (h != expected[prominent][antialiased])
+                print_message("hash 0x%016llx\n", (unsigned long long)h);
             assert_true(h == expected[prominent][antialiased]);
         }
 }
@@ -367,7 +384,8 @@ static void what_is_prominent_is_merged_last(void **state)
         in.prominence = floats(4);
         for (uint64_t i = 0; i < 4; i++) {
             for (uint64_t a = 0; a < 3; a++) {
-                in.means[a * 4 + i] = a ? 0 : (float)(i < 2 ? 0.5 * (double)i : 50 + 1.0 * (double)(i - 2));
+                in.means[a * 4 + i] =
+                    a ? 0 : (float)(i < 2 ? 0.5 * (double)i : 50 + 1.0 * (double)(i - 2));
                 in.log_scales[a * 4 + i] = in.sh0[a * 4 + i] = 0;
             }
             in.opacity_logits[i] = 0, in.visibility[i] = 1;
@@ -378,13 +396,16 @@ static void what_is_prominent_is_merged_last(void **state)
         for (uint64_t i = 0; i < 3; i++) {
             const bool merged = l.at[0].source_count[i] == 2;
             assert_int_equal(merged, l.at[0].source_first[i] == (far_first ? 2 : 0));
-            assert_true(l.at[0].prominence[i] == (merged ? 2 : far_first && l.at[0].source_first[i] < 2 ? 100 : 1));
+            assert_true(l.at[0].prominence[i] == (merged                                     ? 2
+                                                  : far_first && l.at[0].source_first[i] < 2 ? 100
+                                                                                             : 1));
         }
         release(&in), release_levels(&l);
     }
 }
 
-/* Two pairs: the closer one is merged, unless cameras are ten times as near to one of its rows as to the other. */
+/* Two pairs: the closer one is merged, unless cameras are ten times as near to one of its rows as
+ * to the other. */
 static void rows_at_other_distances_from_cameras_are_merged_last(void **state)
 {
     (void)state;
@@ -395,7 +416,8 @@ static void rows_at_other_distances_from_cameras_are_merged_last(void **state)
             in.prominence = floats(4);
             for (uint64_t i = 0; i < 4; i++) {
                 for (uint64_t a = 0; a < 3; a++) {
-                    in.means[a * 4 + i] = a ? 0 : (float)(i < 2 ? 0.5 * (double)i : 50 + 1.0 * (double)(i - 2));
+                    in.means[a * 4 + i] =
+                        a ? 0 : (float)(i < 2 ? 0.5 * (double)i : 50 + 1.0 * (double)(i - 2));
                     in.log_scales[a * 4 + i] = in.sh0[a * 4 + i] = 0;
                 }
                 in.opacity_logits[i] = 0, in.visibility[i] = 0.25f;
@@ -404,12 +426,14 @@ static void rows_at_other_distances_from_cameras_are_merged_last(void **state)
             kiln_coarsen_weights(&in);
             levels l = coarsen(&in, 1, (uint64_t[]){3});
             for (uint64_t i = 0; i < 3; i++)
-                assert_int_equal(l.at[0].source_count[i] == 2, l.at[0].source_first[i] == (apart ? 2 : 0));
+                assert_int_equal(l.at[0].source_count[i] == 2,
+                                 l.at[0].source_first[i] == (apart ? 2 : 0));
             release(&in), release_levels(&l);
         }
 }
 
-/* 0.1th power of the ratio of visibilities, antialiased too; without prominence all of it counts. */
+/* 0.1th power of the ratio of visibilities, antialiased too; without prominence all of it
+ * counts. */
 static void what_others_hide_adds_less_weight(void **state)
 {
     (void)state;
@@ -433,7 +457,8 @@ static void few_rows(void **state)
     for (uint64_t n = 0; n <= 40; n++) {
         kiln_coarsen_rows in = scene(n, 1, 100 + n);
         levels l = halves(&in, 4);
-        for (uint32_t k = 0; k < 4; k++) assert_int_equal(l.at[k].n, n == 0 ? 0 : n >> (k + 1) ? n >> (k + 1) : 1);
+        for (uint32_t k = 0; k < 4; k++)
+            assert_int_equal(l.at[k].n, n == 0 ? 0 : n >> (k + 1) ? n >> (k + 1) : 1);
         release(&in), release_levels(&l);
     }
     kiln_coarsen_rows in = scene(7, 0, 3);
@@ -466,7 +491,8 @@ static void assert_sane(const kiln_coarsen_rows *r)
 static void hostile_values_stay_finite(void **state)
 {
     (void)state;
-    static const float at[] = {0, 1, -1, 1e-30f, 1e6f, -1e18f, 3e38f, -3e38f}, log_scale[] = {-87, 88, 0, -87, -20, 40},
+    static const float at[] = {0, 1, -1, 1e-30f, 1e6f, -1e18f, 3e38f, -3e38f},
+                       log_scale[] = {-87, 88, 0, -87, -20, 40},
                        quat[] = {0, 1e-20f, 1e20f, -1e20f, 1, -1}, logit[] = {-88, 88, 0, 12},
                        colour[] = {0, 3e38f, -3e38f, 1, 1e-40f};
     for (uint64_t seed = 0; seed < 12; seed++) {
@@ -474,8 +500,10 @@ static void hostile_values_stay_finite(void **state)
         kg_rng g = {kg_stream(seed, 72), 0};
         const uint64_t n = in.n;
         for (uint64_t i = 0; i < n; i++) {
-            for (uint64_t a = 0; a < 3; a++) in.means[a * n + i] = at[(uint64_t)(kg_u(&g) * (seed % 2 ? 8 : 6))];
-            for (uint64_t a = 0; a < 3; a++) in.log_scales[a * n + i] = log_scale[(uint64_t)(kg_u(&g) * 6)];
+            for (uint64_t a = 0; a < 3; a++)
+                in.means[a * n + i] = at[(uint64_t)(kg_u(&g) * (seed % 2 ? 8 : 6))];
+            for (uint64_t a = 0; a < 3; a++)
+                in.log_scales[a * n + i] = log_scale[(uint64_t)(kg_u(&g) * 6)];
             for (uint64_t a = 0; a < 4; a++) in.quats[a * n + i] = quat[(uint64_t)(kg_u(&g) * 6)];
             in.opacity_logits[i] = logit[(uint64_t)(kg_u(&g) * 4)];
             for (uint64_t a = 0; a < 3; a++) in.sh0[a * n + i] = colour[(uint64_t)(kg_u(&g) * 5)];
@@ -553,7 +581,8 @@ static void candidates_are_the_nearest(void **state)
         double d2[1111];
         for (uint64_t j = 0; j < in.n; j++) {
             d2[j] = 0;
-            for (uint64_t a = 0; a < 3; a++) d2[j] += pow((double)in.means[a * in.n + j] - (double)in.means[a * in.n + i], 2);
+            for (uint64_t a = 0; a < 3; a++)
+                d2[j] += pow((double)in.means[a * in.n + j] - (double)in.means[a * in.n + i], 2);
         }
         assert_int_equal(s.n_near[i], COARSEN_NEAR);
         for (uint32_t k = 0; k < COARSEN_NEAR; k++) {
@@ -569,7 +598,8 @@ static void candidates_are_the_nearest(void **state)
 
 static long double area_l(const double s[3])
 {
-    const long double p = 1.6075L, a = expl(p * (s[0] + s[1])), b = expl(p * (s[0] + s[2])), c = expl(p * (s[1] + s[2]));
+    const long double p = 1.6075L, a = expl(p * (s[0] + s[1])), b = expl(p * (s[0] + s[2])),
+                      c = expl(p * (s[1] + s[2]));
     return 4 * 3.14159265358979323846264338328L * powl((a + b + c) / 3, 1 / p);
 }
 
@@ -579,7 +609,8 @@ static void surfaces_are_exact_to_half_an_ulp_of_float(void **state)
     kg_rng g = {kg_stream(3, 73), 0};
     double worst = 0;
     for (int i = 0; i < 20000; i++) {
-        const double spread = i % 3 ? 3 : 25, s[3] = {spread * kg_n(&g), spread * kg_n(&g), spread * kg_n(&g)};
+        const double spread = i % 3 ? 3 : 25,
+                     s[3] = {spread * kg_n(&g), spread * kg_n(&g), spread * kg_n(&g)};
         const long double exact = area_l(s);
         const double off = fabs((double)(((long double)kiln_ellipsoid_area(s) - exact) / exact));
         worst = off > worst ? off : worst;
@@ -600,7 +631,8 @@ static void axes_give_the_covariance_back(void **state)
         kiln_covar_axes(c, values, axes);
         kiln_quat_of_rotation(axes, quat);
         for (int a = 0; a < 3; a++) most = values[a] > most ? values[a] : most;
-        for (int a = 0; a < 3; a++) s[a] = 0.5 * log(values[a] > 1e-20 * most ? values[a] : 1e-20 * most);
+        for (int a = 0; a < 3; a++)
+            s[a] = 0.5 * log(values[a] > 1e-20 * most ? values[a] : 1e-20 * most);
         kiln_covar_of(s, quat, again);
         assert_true(quat[0] >= 0);
         for (int a = 0; a < 6; a++) assert_true(fabs(again[a] - c[a]) < 1e-14 * most);

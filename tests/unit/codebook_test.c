@@ -1,4 +1,5 @@
-/* codebook_test -- codebooks of 256 values against the exact optimum, found here without any short cut. */
+/* codebook_test -- codebooks of 256 values against the exact optimum, found here without any short
+ * cut. */
 #include "kernels/palette/codebook.h"
 #include "kernels/palette/palette_math.h"
 
@@ -43,7 +44,9 @@ static void fill(float *values, uint64_t n, float middle, float size, uint64_t s
 {
     for (uint64_t i = 0; i < n; i++) {
         float sum = 0;
-        for (int j = 0; j < 4; j++) sum += (float)(kiln_palette_mix(seed = seed + 0x9e3779b97f4a7c15u) >> 40) * 0x1p-24f - 0.5f;
+        for (int j = 0; j < 4; j++)
+            sum += (float)(kiln_palette_mix(seed = seed + 0x9e3779b97f4a7c15u) >> 40) * 0x1p-24f -
+                   0.5f;
         values[i] = middle + size * sum * sum * sum;
     }
 }
@@ -80,7 +83,8 @@ static double least_error(float *values, uint64_t n)
     qsort(values, n, sizeof *values, by_value);
     for (uint64_t end = 1; end <= n; end++) before[end] = (double)INFINITY;
     for (unsigned k = 0; k < K; k++) {
-        for (uint64_t end = 1; end <= n; end++) { /* the last run grows downwards: its mean and error as Welford keeps them */
+        /* the last run grows downwards: its mean and error as Welford keeps them */
+        for (uint64_t end = 1; end <= n; end++) {
             double mean = 0, error = 0;
             least[end] = (double)INFINITY;
             for (uint64_t begin = end; begin-- > 0;) {
@@ -111,11 +115,12 @@ static void few_values_are_kept(void **state)
         make_of(values, 3000, codebook);
         assert_true(error_of(values, 3000, codebook) == 0);
     }
-    const float odd[] = {-0.0f, 0.0f, FLT_TRUE_MIN, -FLT_MAX, FLT_MAX, 1.0f, nextafterf(1.0f, 2.0f)};
+    const float odd[] = {-0.0f,   0.0f, FLT_TRUE_MIN,          -FLT_MAX,
+                         FLT_MAX, 1.0f, nextafterf(1.0f, 2.0f)};
     float codebook[K];
     make_of(odd, 7, codebook);
-    assert_true(codebook[0] == -FLT_MAX && codebook[1] == 0 && !signbit(codebook[1]) && codebook[5] == FLT_MAX &&
-                codebook[255] == FLT_MAX);
+    assert_true(codebook[0] == -FLT_MAX && codebook[1] == 0 && !signbit(codebook[1]) &&
+                codebook[5] == FLT_MAX && codebook[255] == FLT_MAX);
     assert_true(error_of(odd, 7, codebook) == 0);
     make_of(odd, 0, codebook);
     assert_true(codebook[0] == 0 && codebook[255] == 0);
@@ -132,8 +137,10 @@ static void many_values_have_nearly_the_least_error(void **state)
         float values[1000], codebook[K];
         fill(values, cases[c].n, cases[c].middle, cases[c].size, 20 + c);
         make_of(values, cases[c].n, codebook);
-        const double error = error_of(values, cases[c].n, codebook), least = least_error(values, cases[c].n);
-        const double size = (double)cases[c].size, bins = 1e-11 * size * size * cases[c].n; /* two values may share one */
+        const double error = error_of(values, cases[c].n, codebook),
+                     least = least_error(values, cases[c].n);
+        /* two values may share one */
+        const double size = (double)cases[c].size, bins = 1e-11 * size * size * cases[c].n;
         if (error > least * 1.02 + bins) fail_msg("case %u: %g, the least is %g", c, error, least);
     }
 }
@@ -152,7 +159,8 @@ static void values_far_out_cost_little(void **state)
         values[3999] = -far[c];
         make_of(values, 4000, codebook);
         const double with = error_of(values, 3998, codebook);
-        if (with > 2 * without) fail_msg("beside %g: %g, without it %g", (double)far[c], with, without);
+        if (with > 2 * without)
+            fail_msg("beside %g: %g, without it %g", (double)far[c], with, without);
         assert_true(codebook[0] == -far[c] && codebook[255] == far[c]);
     }
 }
@@ -193,7 +201,8 @@ static void rare_values_have_values_of_their_own_where_they_count(void **state)
 static void order_and_pieces_do_not_show(void **state)
 {
     (void)state;
-    static const uint64_t sizes[] = {100, 300, 5000}; /* at most 256 in each piece, and more in all */
+    /* at most 256 in each piece, and more in all */
+    static const uint64_t sizes[] = {100, 300, 5000};
     for (unsigned c = 0; c < 3; c++) {
         float values[5000], first[K], second[K];
         const uint64_t n = sizes[c];
@@ -221,16 +230,20 @@ static void levels_keep_values_apart(void **state)
     float codebooks[4][K];
     for (unsigned k = 0; k < K; k++) {
         codebooks[0][k] = ((float)k - 128) / 100;
-        codebooks[1][k] = k < 255 ? 1e-6f * (float)k : 1.0f;    /* all at one level, but for the last */
-        codebooks[2][k] = k > 0 ? 1.0f + 1e-6f * (float)k : -1; /* above the limit, if they were only moved up */
-        codebooks[3][k] = k < 3 ? (float)k : 3;                 /* four values */
+        /* all at one level, but for the last */
+        codebooks[1][k] = k < 255 ? 1e-6f * (float)k : 1.0f;
+        /* above the limit, if they were only moved up */
+        codebooks[2][k] = k > 0 ? 1.0f + 1e-6f * (float)k : -1;
+        codebooks[3][k] = k < 3 ? (float)k : 3; /* four values */
     }
     for (unsigned c = 0; c < 4; c++) {
         int16_t levels[K];
         kiln_codebook_levels(codebooks[c], levels);
-        for (unsigned k = 0; k < K; k++) assert_true(levels[k] >= -KILN_PALETTE_LIMIT && levels[k] <= KILN_PALETTE_LIMIT);
+        for (unsigned k = 0; k < K; k++)
+            assert_true(levels[k] >= -KILN_PALETTE_LIMIT && levels[k] <= KILN_PALETTE_LIMIT);
         for (unsigned k = 1; k < K; k++)
-            assert_true(codebooks[c][k] > codebooks[c][k - 1] ? levels[k] > levels[k - 1] : levels[k] == levels[k - 1]);
+            assert_true(codebooks[c][k] > codebooks[c][k - 1] ? levels[k] > levels[k - 1]
+                                                              : levels[k] == levels[k - 1]);
     }
     int16_t levels[K];
     kiln_codebook_levels(codebooks[0], levels);

@@ -46,18 +46,21 @@ static void assert_round_trip(size_t bytes, uint32_t elem)
 static void blob_round_trips_at_every_size(void **state)
 {
     (void)state;
-    /* empty, one, around the shuffle's group of 4096 elements, a prime, a few blocks of zstd's 128 KiB */
+    /* empty, one, around the shuffle's group of 4096 elements, a prime, a few blocks of zstd's 128
+     * KiB */
     static const size_t counts[] = {0, 1, 2, 3, 31, 4095, 4096, 4097, 8192, 10007, 300000};
     static const uint32_t elems[] = {1, 2, 4, 8};
     for (size_t i = 0; i < sizeof counts / sizeof *counts; i++)
         for (size_t e = 0; e < 4; e++) assert_round_trip(counts[i] * elems[e], elems[e]);
 }
 
-/* Both sets of the shuffle against the page's own words, around the widths of vectors and away from their alignment. */
+/* Both sets of the shuffle against the page's own words, around the widths of vectors and away from
+ * their alignment. */
 static void shuffle_is_as_the_page_says_in_both_sets(void **state)
 {
     (void)state;
-    static const size_t counts[] = {0, 1, 2, 15, 16, 17, 31, 32, 33, 63, 64, 65, 127, 128, 129, 1009};
+    static const size_t counts[] = {0,  1,  2,  15, 16,  17,  31,  32,
+                                    33, 63, 64, 65, 127, 128, 129, 1009};
     static const size_t elems[] = {2, 4, 8};
     enum { MOST = 1009 * 8 };
     const kiln_shuffle *const sets[] = {kiln_shuffle_baseline(), kiln_shuffle_best()};
@@ -68,7 +71,8 @@ static void shuffle_is_as_the_page_says_in_both_sets(void **state)
                 const size_t n = counts[c], elem = elems[e];
                 planes[n * elem] = back[n * elem] = 0x5a;
                 for (size_t b = 0; b < elem; b++) sets[s]->gather(raw, n, elem, b, planes + b * n);
-                for (size_t i = 0; i < n * elem; i++) assert_int_equal(planes[i % elem * n + i / elem], raw[i]);
+                for (size_t i = 0; i < n * elem; i++)
+                    assert_int_equal(planes[i % elem * n + i / elem], raw[i]);
                 sets[s]->join(planes, n, elem, back);
                 assert_memory_equal(back, raw, n * elem);
                 assert_int_equal(planes[n * elem], 0x5a); /* nothing behind the end is written */
@@ -106,8 +110,9 @@ static void worked_example_of_the_page_unpacks(void **state)
 {
     (void)state;
     kiln_error err = {0};
-    unsigned char page[] = {0x28, 0xb5, 0x2f, 0xfd, 0x24, 0x10, 0x81, 0x00, 0x00, 0x00, 0x00, 0x00, 0x00, 0x00, 0x00,
-                            0x00, 0x00, 0x80, 0x00, 0x40, 0x80, 0x3f, 0x40, 0x40, 0x40, 0xb4, 0x93, 0x6d, 0xf8};
+    unsigned char page[] = {0x28, 0xb5, 0x2f, 0xfd, 0x24, 0x10, 0x81, 0x00, 0x00, 0x00,
+                            0x00, 0x00, 0x00, 0x00, 0x00, 0x00, 0x00, 0x80, 0x00, 0x40,
+                            0x80, 0x3f, 0x40, 0x40, 0x40, 0xb4, 0x93, 0x6d, 0xf8};
     kiln_blob b = {.raw_bytes = 16, .elem = 4, .packed_bytes = sizeof page, .packed = page};
     float v[4];
     assert_true(kiln_hash_parse("2babafcad3709c7ce3b3073547aa9dc3", &b.hash));
@@ -115,7 +120,8 @@ static void worked_example_of_the_page_unpacks(void **state)
     for (int i = 0; i < 4; i++) assert_true(v[i] == (float)(i + 1));
 }
 
-/* RFC 8878 3.1.1.1.1: bit 2 of the byte behind the magic. Other programs check it where they do not check our hash. */
+/* RFC 8878 3.1.1.1.1: bit 2 of the byte behind the magic. Other programs check it where they do not
+ * check our hash. */
 static void frame_carries_a_checksum(void **state)
 {
     (void)state;
@@ -182,7 +188,7 @@ static void every_cut_and_every_tail_of_a_blob_is_found(void **state)
     free(raw);
 }
 
-/* ---- packers -------------------------------------------------------------------------------------------------------- */
+/* ---- packers --------------------------------------------------------------------------------- */
 typedef struct {
     unsigned char data[2 << 20];
     size_t size, most; /* more is refused */
@@ -197,8 +203,9 @@ static kiln_status keep(void *context, const void *data, size_t bytes, kiln_erro
     return KILN_OK;
 }
 
-/* Packed bytes must not tell what a worker packed before: small after large, another element size, other contents, one that was
- * broken off. ZSTD_CCtx_reset promises it (zstd.h); tables that the context keeps are the risk. */
+/* Packed bytes must not tell what a worker packed before: small after large, another element size,
+ * other contents, one that was broken off. ZSTD_CCtx_reset promises it (zstd.h); tables that the
+ * context keeps are the risk. */
 static void kept_packer_gives_the_bytes_of_a_new_one(void **state)
 {
     (void)state;
@@ -220,7 +227,8 @@ static void kept_packer_gives_the_bytes_of_a_new_one(void **state)
         assert_int_equal(kiln_blob_pack(raw, bytes, elem, &alone, &err), KILN_OK);
         k->size = 0;
         k->most = i % 5 == 3 ? alone.packed_bytes / 2 : sizeof k->data;
-        const kiln_status st = kiln_blob_stream(p, raw, bytes, elem, &(kiln_blob_sink){keep, k}, &b, &err);
+        const kiln_status st =
+            kiln_blob_stream(p, raw, bytes, elem, &(kiln_blob_sink){keep, k}, &b, &err);
         assert_int_equal(st, i % 5 == 3 ? KILN_E_IO : KILN_OK);
         if (st == KILN_OK) {
             assert_int_equal(b.packed_bytes, alone.packed_bytes);

@@ -1,4 +1,5 @@
-/* colmap_points -- points3D.bin and points3D.txt: the same points from both, damage told, blocks found. */
+/* colmap_points -- points3D.bin and points3D.txt: the same points from both, damage told, blocks
+ * found. */
 #include "import_source.h"
 
 #include <setjmp.h>
@@ -12,7 +13,10 @@ typedef struct {
     kiln_buffer b;
 } file;
 
-static void put(file *f, const void *p, size_t n) { assert_int_equal(kiln_buffer_put(&f->b, p, n, NULL), KILN_OK); }
+static void put(file *f, const void *p, size_t n)
+{
+    assert_int_equal(kiln_buffer_put(&f->b, p, n, NULL), KILN_OK);
+}
 
 static void put_point(file *f, uint64_t id, double x, uint64_t track)
 {
@@ -55,7 +59,9 @@ static void damage_is_told_apart(void **state)
 {
     static const struct {
         const char *file, *because;
-    } cases[] = {{"point_twice", "occurs twice"}, {"track_huge", "track length"}, {"cut", "shorter than its track length"}};
+    } cases[] = {{"point_twice", "occurs twice"},
+                 {"track_huge", "track length"},
+                 {"cut", "shorter than its track length"}};
     (void)state;
     for (size_t k = 0; k < 3; k++) {
         char path[128];
@@ -68,7 +74,8 @@ static void damage_is_told_apart(void **state)
     }
 }
 
-/* Records of odd lengths, some longer than what is left of the reader's window or than the window, over two block borders. */
+/* Records of odd lengths, some longer than what is left of the reader's window or than the window,
+ * over two block borders. */
 static void blocks_begin_where_the_scan_found_them(void **state)
 {
     enum { N = 2 * KILN_BLOCK_ROWS + 5 };
@@ -79,7 +86,11 @@ static void blocks_begin_where_the_scan_found_them(void **state)
     (void)state;
     put(&f, &n, 8);
     for (uint64_t i = 0; i < N; i++)
-        put_point(&f, i * 3, (double)i, i % 7 == 0 ? 5 : i % 1000 == 1 ? 10000 : i == 1003 ? 200000 : 0);
+        put_point(&f, i * 3, (double)i,
+                  i % 7 == 0      ? 5
+                  : i % 1000 == 1 ? 10000
+                  : i == 1003     ? 200000
+                                  : 0);
     if (read_it(&f, &s, &err) != KILN_OK) fail_msg("%s", err.msg);
     assert_int_equal(s.n, N);
     for (uint64_t i = 0; i < N; i++) {

@@ -1,4 +1,5 @@
-/* colmap_visit_test -- images and keypoints of a COLMAP model, one after the other, the same from both encodings. */
+/* colmap_visit_test -- images and keypoints of a COLMAP model, one after the other, the same from
+ * both encodings. */
 #include "base/file.h"
 #include "stages/cameras/colmap/colmap_visit.h"
 #include "tests/unit/test_folder.h"
@@ -52,7 +53,10 @@ static void write_text(const char *images)
     write_file("images.txt", images, strlen(images));
 }
 
-static void put(kiln_buffer *b, const void *p, size_t n) { assert_int_equal(kiln_buffer_put(b, p, n, NULL), KILN_OK); }
+static void put(kiln_buffer *b, const void *p, size_t n)
+{
+    assert_int_equal(kiln_buffer_put(b, p, n, NULL), KILN_OK);
+}
 
 static void put_keypoint(kiln_buffer *b, double x, double y, uint64_t point)
 {
@@ -87,7 +91,8 @@ static void write_binary_cameras(void)
     kiln_buffer_release(&b);
 }
 
-static kiln_status on_image(void *context, const char *camera, uint32_t width, uint32_t height, bool *wanted, kiln_error *err)
+static kiln_status on_image(void *context, const char *camera, uint32_t width, uint32_t height,
+                            bool *wanted, kiln_error *err)
 {
     diary *d = context;
     *wanted = !d->unwanted || strcmp(camera, d->unwanted) != 0;
@@ -100,7 +105,8 @@ static kiln_status on_keypoint(void *context, double x, double y, uint64_t point
     if (d->stop_at && point == d->stop_at) return kiln_fail(err, KILN_E_CAP, "enough");
     d->n++;
     d->sum += point;
-    return d->quiet ? KILN_OK : kiln_buffer_printf(&d->visits, err, "  %g %g %lld\n", x, y, (long long)point);
+    return d->quiet ? KILN_OK
+                    : kiln_buffer_printf(&d->visits, err, "  %g %g %lld\n", x, y, (long long)point);
 }
 
 static kiln_status visit(const char *suffix, diary *d, kiln_error *err)
@@ -121,7 +127,8 @@ static void visits_are(const char *suffix, diary d, const char *expected)
 static void text_tells_images_and_their_keypoints(void **state)
 {
     (void)state;
-    write_text("# a comment\n1 1 0 0 0 0 0 0 7 images/a b.png\n 1.5 2 8\t-3 4e1 9 \r\n2 1 0 0 0 0 0 0 7 c.jpg\n\n"
+    write_text("# a comment\n1 1 0 0 0 0 0 0 7 images/a b.png\n 1.5 2 8\t-3 4e1 9 \r\n2 1 0 0 0 0 "
+               "0 0 7 c.jpg\n\n"
                "3 1 0 0 0 0 0 0 7 d.jpg\n5 6 18446744073709551614");
     visits_are("txt", (diary){0}, "a b 40x30\n  1.5 2 8\n  -3 40 9\nc 40x30\nd 40x30\n  5 6 -2\n");
 }
@@ -173,7 +180,8 @@ static void a_line_of_any_length_is_read_in_pieces(void **state)
     diary d = {.quiet = true};
     (void)state;
     assert_int_equal(kiln_buffer_printf(&b, &err, "1 1 0 0 0 0 0 0 7 a.png\n"), KILN_OK);
-    for (int i = 1; i <= N; i++) assert_int_equal(kiln_buffer_printf(&b, &err, "1234.5678 8765.4321 %d ", i), KILN_OK);
+    for (int i = 1; i <= N; i++)
+        assert_int_equal(kiln_buffer_printf(&b, &err, "1234.5678 8765.4321 %d ", i), KILN_OK);
     assert_true(b.size > 5u << 20);
     assert_int_equal(kiln_buffer_printf(&b, &err, "\n2 1 0 0 0 0 0 0 7 b.png\n1 2 3"), KILN_OK);
     put(&b, "", 1);
@@ -200,12 +208,17 @@ static void the_visitors_failure_ends_the_visit(void **state)
 int main(void)
 {
     const struct CMUnitTest tests[] = {
-        cmocka_unit_test_setup_teardown(text_tells_images_and_their_keypoints, make_root, remove_root),
-        cmocka_unit_test_setup_teardown(keypoints_that_are_nobodys_are_passed_over, make_root, remove_root),
+        cmocka_unit_test_setup_teardown(text_tells_images_and_their_keypoints, make_root,
+                                        remove_root),
+        cmocka_unit_test_setup_teardown(keypoints_that_are_nobodys_are_passed_over, make_root,
+                                        remove_root),
         cmocka_unit_test_setup_teardown(binary_tells_the_same, make_root, remove_root),
-        cmocka_unit_test_setup_teardown(keypoints_of_unwanted_images_are_not_told, make_root, remove_root),
-        cmocka_unit_test_setup_teardown(a_line_of_any_length_is_read_in_pieces, make_root, remove_root),
-        cmocka_unit_test_setup_teardown(the_visitors_failure_ends_the_visit, make_root, remove_root),
+        cmocka_unit_test_setup_teardown(keypoints_of_unwanted_images_are_not_told, make_root,
+                                        remove_root),
+        cmocka_unit_test_setup_teardown(a_line_of_any_length_is_read_in_pieces, make_root,
+                                        remove_root),
+        cmocka_unit_test_setup_teardown(the_visitors_failure_ends_the_visit, make_root,
+                                        remove_root),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -81,9 +81,11 @@ static void near_ones_are_those_that_we_may_use(void **state)
 static void what_is_no_list_is_not_known(void **state)
 {
     (void)state;
-    static const char *const bad[] = {"", "\n", "x\n", "0-\n", "0,\n", "-3\n", "0-8192\n", "99999999999\n", "0;1\n"};
+    static const char *const bad[] = {"",     "\n",       "x\n",           "0-\n", "0,\n",
+                                      "-3\n", "0-8192\n", "99999999999\n", "0;1\n"};
     char got[KILN_CPUS_TEXT];
-    for (size_t i = 0; i < sizeof bad / sizeof *bad; i++) assert_string_equal(near_gpu(bad[i], got), "");
+    for (size_t i = 0; i < sizeof bad / sizeof *bad; i++)
+        assert_string_equal(near_gpu(bad[i], got), "");
     kiln_cpus_near(sysfs, "0000:ff:00.0", got, sizeof got);
     assert_string_equal(got, "");
     (void)near_gpu("0-8191\n", got);
@@ -117,7 +119,8 @@ static void each_gpu_gets_its_own(void **state)
 {
     (void)state;
     char want[KILN_CPUS_TEXT];
-    kiln_device_list d = {.n = 2, .items = {{.kind = KILN_DEVICE_CPU}, {.kind = KILN_DEVICE_CUDA, .pci = GPU}}};
+    kiln_device_list d = {
+        .n = 2, .items = {{.kind = KILN_DEVICE_CPU}, {.kind = KILN_DEVICE_CUDA, .pci = GPU}}};
     (void)near_gpu("0-8191\n", want);
     kiln_devices_place(sysfs, &d);
     assert_string_equal(d.items[0].cpus, "");

@@ -1,5 +1,6 @@
-/* cuts_test -- slabs of keys (kernels/draw/cuts.h): every key is in one slab, slabs follow each other and hold what they say, no
- * more than there is room for, and there are not many more of them than there must be. */
+/* cuts_test -- slabs of keys (kernels/draw/cuts.h): every key is in one slab, slabs follow each
+ * other and hold what they say, no more than there is room for, and there are not many more of them
+ * than there must be. */
 #include "kernels/draw/cuts.h"
 #include "stages/generate/inputs.h"
 
@@ -34,7 +35,8 @@ static outcome cut(const uint64_t *keys, uint64_t n, uint64_t capacity)
     assert_int_equal(kiln_cuts_begin(&c, capacity, &err), KILN_OK);
     for (bool more = true; more; o.looks++) {
         for (uint64_t i = 0; i < n; i++)
-            if (o.looks == 0 || kiln_cuts_asks_for(&c, keys[i], keys[i])) kiln_cuts_add(&c, keys[i]);
+            if (o.looks == 0 || kiln_cuts_asks_for(&c, keys[i], keys[i]))
+                kiln_cuts_add(&c, keys[i]);
         assert_int_equal(kiln_cuts_settle(&c, &more, &err), KILN_OK);
     }
     for (; kiln_cuts_next(&c, &at, &slab); o.slabs++) {
@@ -70,7 +72,8 @@ static void keys_that_lie_together_are_looked_at_again(void **state)
     static uint64_t keys[N];
     kg_rng r = {kg_stream(2, 1), 0};
     (void)state;
-    for (uint32_t i = 0; i < N; i++) keys[i] = key_of(i % 2 ? 4.0f + 1e-6f * (float)(i % 5) : (float)(1 + 20 * kg_u(&r)), i);
+    for (uint32_t i = 0; i < N; i++)
+        keys[i] = key_of(i % 2 ? 4.0f + 1e-6f * (float)(i % 5) : (float)(1 + 20 * kg_u(&r)), i);
     const outcome wall = cut(keys, N, N / 7);
     assert_in_range(wall.slabs, 7, 14);
     assert_true(wall.looks > 1);

@@ -1,19 +1,24 @@
-/* dataset_cameras_test -- what camera files say, of COLMAP, nerfstudio, instant-ngp, INRIA and forks of it. */
+/* dataset_cameras_test -- what camera files say, of COLMAP, nerfstudio, instant-ngp, INRIA and
+ * forks of it. */
 #include "tests/unit/dataset_fixture.h"
 
 static void lists_are_used_as_they_stand(void **state)
 {
     kiln_error err = {0};
     (void)state;
-    put("path.json", "[{\"R\": [0,-1,0, 1,0,0, 0,0,1], \"t\": [1,2,3], \"fx\": 9, \"fy\": 8, \"cx\": 3, \"cy\": 2.5, \"width\": 7, "
+    put("path.json", "[{\"R\": [0,-1,0, 1,0,0, 0,0,1], \"t\": [1,2,3], \"fx\": 9, \"fy\": 8, "
+                     "\"cx\": 3, \"cy\": 2.5, \"width\": 7, "
                      "\"height\": 5},"
-                     " {\"R\": [[1,0,0],[0,1,0],[0,0,1]], \"t\": [0,0,0], \"fx\": 9, \"fy\": 9, \"width\": 8, \"height\": 6, "
+                     " {\"R\": [[1,0,0],[0,1,0],[0,0,1]], \"t\": [0,0,0], \"fx\": 9, \"fy\": 9, "
+                     "\"width\": 8, \"height\": 6, "
                      "\"name\": \"front\"}]");
-    if (kiln_cameras_read(at("path.json"), NULL, &data.set, &err) != KILN_OK) fail_msg("%s", err.msg);
+    if (kiln_cameras_read(at("path.json"), NULL, &data.set, &err) != KILN_OK)
+        fail_msg("%s", err.msg);
     assert_int_equal(data.set.n_cameras, 2);
     const kiln_camera *c = &data.set.cameras[0];
     assert_string_equal(c->name, "cam0");
-    assert_true(c->r[1] == -1 && c->r[3] == 1 && c->t[2] == 3 && c->fx == 9 && c->fy == 8 && c->cy == 2.5 && c->width == 7);
+    assert_true(c->r[1] == -1 && c->r[3] == 1 && c->t[2] == 3 && c->fx == 9 && c->fy == 8 &&
+                c->cy == 2.5 && c->width == 7);
     assert_string_equal(data.set.cameras[1].name, "front");
     assert_true(data.set.cameras[1].cx == 4);
 }
@@ -21,7 +26,8 @@ static void lists_are_used_as_they_stand(void **state)
 static void transposed_matrices_are_refused(void **state)
 {
     (void)state;
-    put("transforms.json", "{\"fl_x\": 7, \"w\": 8, \"h\": 6, \"frames\": [{\"file_path\": \"a\", \"transform_matrix\": "
+    put("transforms.json", "{\"fl_x\": 7, \"w\": 8, \"h\": 6, \"frames\": [{\"file_path\": \"a\", "
+                           "\"transform_matrix\": "
                            "[[1,0,0,0],[0,1,0,0],[0,0,1,0],[4,5,6,1]]}]}");
     find_refused("transposed");
 }
@@ -30,7 +36,8 @@ static void a_frame_overrides_its_file(void **state)
 {
     (void)state;
     put_photo("a.png", 8, 6);
-    put("transforms.json", "{\"fl_x\": 7, \"fl_y\": 9, \"cx\": 1, \"frames\": [{\"file_path\": \"a.png\", \"camera_angle_x\": "
+    put("transforms.json", "{\"fl_x\": 7, \"fl_y\": 9, \"cx\": 1, \"frames\": [{\"file_path\": "
+                           "\"a.png\", \"camera_angle_x\": "
                            "1.5707963267948966, \"cy\": 2, "
                            "\"transform_matrix\": [[1,0,0,0],[0,1,0,0],[0,0,1,0]]}]}");
     find();
@@ -71,9 +78,11 @@ static void every_colmap_model_knows_itself(void **state)
         const kiln_camera_model *m = kiln_camera_model_by_id(id);
         assert_non_null(m);
         assert_ptr_equal(kiln_camera_model_by_name(m->name), m);
-        assert_true(m->n_params <= KILN_CAMERA_PARAMS && (!m->n_focal || m->n_focal + 2 + m->n_bending <= m->n_params));
+        assert_true(m->n_params <= KILN_CAMERA_PARAMS &&
+                    (!m->n_focal || m->n_focal + 2 + m->n_bending <= m->n_params));
         assert_int_equal(m->stretched != NULL, m->n_focal == 1);
-        if (m->stretched) assert_true(kiln_camera_model_by_name(m->stretched)->n_params > m->n_params);
+        if (m->stretched)
+            assert_true(kiln_camera_model_by_name(m->stretched)->n_params > m->n_params);
         assert_int_equal(kiln_camera_take_lens(&c, m, params, "file", "camera 1", &err), KILN_OK);
         kiln_camera_scale(&c, 2, 3, 80, 90);
         if (m->n_focal) assert_true(c.fx == 100 && c.fy == (m->n_focal == 1 ? 150 : 153));
@@ -85,14 +94,16 @@ static void put_inria(const char *file, const char *a, const char *b)
 {
     kiln_buffer text = {0};
     kiln_error err = {0};
-    assert_int_equal(
-        kiln_buffer_printf(&text, &err,
-                           "[{\"img_name\": \"%s\", \"width\": 8, \"height\": 6, \"position\": [0, 0, 0], \"rotation\": "
-                           "[[1, 0, 0], [0, 1, 0], [0, 0, 1]], \"fx\": 7, \"fy\": 7}, {\"img_name\": \"%s\", \"width\": 8, "
-                           "\"height\": 6, \"position\": [1, 0, 0], \"rotation\": [[1, 0, 0], [0, 1, 0], [0, 0, 1]], "
-                           "\"fx\": 7, \"fy\": 7}]",
-                           a, b),
-        KILN_OK);
+    assert_int_equal(kiln_buffer_printf(&text, &err,
+                                        "[{\"img_name\": \"%s\", \"width\": 8, \"height\": 6, "
+                                        "\"position\": [0, 0, 0], \"rotation\": "
+                                        "[[1, 0, 0], [0, 1, 0], [0, 0, 1]], \"fx\": 7, \"fy\": 7}, "
+                                        "{\"img_name\": \"%s\", \"width\": 8, "
+                                        "\"height\": 6, \"position\": [1, 0, 0], \"rotation\": "
+                                        "[[1, 0, 0], [0, 1, 0], [0, 0, 1]], "
+                                        "\"fx\": 7, \"fy\": 7}]",
+                                        a, b),
+                     KILN_OK);
     if (kiln_file_write(at(file), text.data, text.size, &err) != KILN_OK) fail_msg("%s", err.msg);
     kiln_buffer_release(&text);
 }

@@ -1,5 +1,5 @@
-/* dataset_fixture -- data sets for the tests of stages/import/dataset, made in a scratch folder, and what is found in them. Photos
- * are tiny PNGs of our own writer. */
+/* dataset_fixture -- data sets for the tests of stages/import/dataset, made in a scratch folder,
+ * and what is found in them. Photos are tiny PNGs of our own writer. */
 #ifndef KILN_TESTS_DATASET_FIXTURE_H
 #define KILN_TESTS_DATASET_FIXTURE_H
 
@@ -77,17 +77,22 @@ static inline void put_photo(const char *name, uint32_t width, uint32_t height)
 /* A PLY of n points, or of n Gaussians. */
 static inline void put_ply(const char *name, unsigned n, bool splats)
 {
-    static const char *const names[] = {"x",       "y",       "z",       "f_dc_0", "f_dc_1", "f_dc_2", "opacity",
-                                        "scale_0", "scale_1", "scale_2", "rot_0",  "rot_1",  "rot_2",  "rot_3"};
+    static const char *const names[] = {"x",      "y",       "z",       "f_dc_0",  "f_dc_1",
+                                        "f_dc_2", "opacity", "scale_0", "scale_1", "scale_2",
+                                        "rot_0",  "rot_1",   "rot_2",   "rot_3"};
     kiln_buffer b = {0};
     kiln_error err = {0};
     const int columns = splats ? 14 : 3;
-    assert_int_equal(kiln_buffer_printf(&b, &err, "ply\nformat ascii 1.0\nelement vertex %u\n", n), KILN_OK);
-    for (int i = 0; i < columns; i++) assert_int_equal(kiln_buffer_printf(&b, &err, "property float %s\n", names[i]), KILN_OK);
+    assert_int_equal(kiln_buffer_printf(&b, &err, "ply\nformat ascii 1.0\nelement vertex %u\n", n),
+                     KILN_OK);
+    for (int i = 0; i < columns; i++)
+        assert_int_equal(kiln_buffer_printf(&b, &err, "property float %s\n", names[i]), KILN_OK);
     assert_int_equal(kiln_buffer_printf(&b, &err, "end_header\n"), KILN_OK);
     for (unsigned k = 0; k < n; k++)
         for (int i = 0; i < columns; i++)
-            assert_int_equal(kiln_buffer_printf(&b, &err, "%u%c", k + 1, i == columns - 1 ? '\n' : ' '), KILN_OK);
+            assert_int_equal(
+                kiln_buffer_printf(&b, &err, "%u%c", k + 1, i == columns - 1 ? '\n' : ' '),
+                KILN_OK);
     if (kiln_file_write(at(name), b.data, b.size, &err) != KILN_OK) fail_msg("%s", err.msg);
     kiln_buffer_release(&b);
 }
@@ -98,11 +103,11 @@ static inline void put_transforms(const char *name, const char *keys, const char
     kiln_error err = {0};
     assert_int_equal(kiln_buffer_printf(&b, &err, "{%s, \"frames\": [", keys), KILN_OK);
     for (int i = 0; paths[i]; i++)
-        assert_int_equal(
-            kiln_buffer_printf(&b, &err,
-                               "%s{\"file_path\": \"%s\", \"transform_matrix\": [[1,0,0,%d],[0,1,0,2],[0,0,1,3],[0,0,0,1]]}",
-                               i ? ", " : "", paths[i], i),
-            KILN_OK);
+        assert_int_equal(kiln_buffer_printf(&b, &err,
+                                            "%s{\"file_path\": \"%s\", \"transform_matrix\": "
+                                            "[[1,0,0,%d],[0,1,0,2],[0,0,1,3],[0,0,0,1]]}",
+                                            i ? ", " : "", paths[i], i),
+                         KILN_OK);
     assert_int_equal(kiln_buffer_printf(&b, &err, "]}"), KILN_OK);
     if (kiln_file_write(at(name), b.data, b.size, &err) != KILN_OK) fail_msg("%s", err.msg);
     kiln_buffer_release(&b);
@@ -117,7 +122,9 @@ static inline void put_colmap(const char *folder, const char *camera, const char
     snprintf(name, sizeof name, "%s/cameras.txt", folder);
     put(name, camera);
     for (int i = 0; images[i]; i++)
-        assert_int_equal(kiln_buffer_printf(&b, &err, "%d 1 0 0 0 %d 0 0 1 %s\n\n", i + 1, i, images[i]), KILN_OK);
+        assert_int_equal(
+            kiln_buffer_printf(&b, &err, "%d 1 0 0 0 %d 0 0 1 %s\n\n", i + 1, i, images[i]),
+            KILN_OK);
     assert_int_equal(kiln_buffer_put(&b, "", 1, &err), KILN_OK);
     snprintf(name, sizeof name, "%s/images.txt", folder);
     put(name, (const char *)b.data);
@@ -134,7 +141,8 @@ static const char inria_camera[] __attribute__((unused)) =
 static inline void find_with(const char *cameras, const char *avoid)
 {
     kiln_error err = {0};
-    if (kiln_dataset_find(root, &(kiln_dataset_wishes){.cameras = cameras, .avoid = avoid}, &data, &err) != KILN_OK)
+    if (kiln_dataset_find(root, &(kiln_dataset_wishes){.cameras = cameras, .avoid = avoid}, &data,
+                          &err) != KILN_OK)
         fail_msg("%s", err.msg);
 }
 
@@ -169,12 +177,14 @@ static inline void find_as(const kiln_dataset_wishes *wishes)
     if (kiln_dataset_find(root, wishes, &data, &err) != KILN_OK) fail_msg("%s", err.msg);
 }
 
-static inline void find_as_refused(const char *scene, const kiln_dataset_wishes *wishes, const char *because)
+static inline void find_as_refused(const char *scene, const kiln_dataset_wishes *wishes,
+                                   const char *because)
 {
     kiln_error err = {0};
     kiln_dataset_release(&data);
     assert_int_equal(kiln_dataset_find(scene, wishes, &data, &err), KILN_E_INPUT);
-    if (!strstr(err.msg, because) || strchr(err.msg, '\n')) fail_msg("'%s' does not say '%s'", err.msg, because);
+    if (!strstr(err.msg, because) || strchr(err.msg, '\n'))
+        fail_msg("'%s' does not say '%s'", err.msg, because);
 }
 
 static inline const kiln_camera *camera(const char *name)
@@ -190,7 +200,8 @@ static inline const char *splits(void)
 {
     static char letters[64];
     assert_true(data.set.n_cameras < sizeof letters);
-    for (uint32_t i = 0; i < data.set.n_cameras; i++) letters[i] = strcmp(data.set.cameras[i].split, "test") == 0 ? 'T' : 't';
+    for (uint32_t i = 0; i < data.set.n_cameras; i++)
+        letters[i] = strcmp(data.set.cameras[i].split, "test") == 0 ? 'T' : 't';
     letters[data.set.n_cameras] = 0;
     return letters;
 }

@@ -8,18 +8,21 @@ static void nesting_ends_at_64(void **state)
     kiln_error err = {0};
     (void)state;
     for (int depth = 64; depth <= 65; depth++) {
-        const int n = snprintf(text, sizeof text, "%.*s\"[[[\\\"[[\"%.*s", depth,
-                               "[[[[[[[[[[[[[[[[[[[[[[[[[[[[[[[[[[[[[[[[[[[[[[[[[[[[[[[[[[[[[[[[[[", depth,
-                               "]]]]]]]]]]]]]]]]]]]]]]]]]]]]]]]]]]]]]]]]]]]]]]]]]]]]]]]]]]]]]]]]]]");
+        const int n =
+            snprintf(text, sizeof text, "%.*s\"[[[\\\"[[\"%.*s", depth,
+                     "[[[[[[[[[[[[[[[[[[[[[[[[[[[[[[[[[[[[[[[[[[[[[[[[[[[[[[[[[[[[[[[[[[", depth,
+                     "]]]]]]]]]]]]]]]]]]]]]]]]]]]]]]]]]]]]]]]]]]]]]]]]]]]]]]]]]]]]]]]]]]");
         assert_int_equal(n, 2 * depth + 9);
         put("deep.json", text);
-        assert_int_equal(kiln_json_file_read(at("deep.json"), &json, &err), depth == 64 ? KILN_OK : KILN_E_INPUT);
+        assert_int_equal(kiln_json_file_read(at("deep.json"), &json, &err),
+                         depth == 64 ? KILN_OK : KILN_E_INPUT);
         json_decref(json);
     }
     assert_non_null(strstr(err.msg, "nested deeper"));
 }
 
-/* open, then n times item with a comma between, then close; free() it. "%u" in item is the index. */
+/* open, then n times item with a comma between, then close; free() it. "%u" in item is the
+ * index. */
 static char *repeated(const char *open, const char *item, const char *close, unsigned n)
 {
     char *text = malloc(strlen(open) + strlen(close) + (size_t)n * (strlen(item) + 12) + 1);
@@ -28,7 +31,8 @@ static char *repeated(const char *open, const char *item, const char *close, uns
     for (unsigned i = 0; i < n; i++) {
         const char *at = strstr(item, "%u");
         if (i) *to++ = ',';
-        to += at ? sprintf(to, "%.*s%u%s", (int)(at - item), item, i, at + 2) : sprintf(to, "%s", item);
+        to += at ? sprintf(to, "%.*s%u%s", (int)(at - item), item, i, at + 2)
+                 : sprintf(to, "%s", item);
     }
     strcpy(to, close);
     return text;
@@ -36,7 +40,8 @@ static char *repeated(const char *open, const char *item, const char *close, uns
 
 static kiln_status parse(const char *text, uint64_t limit, json_t **out, kiln_error *err)
 {
-    return kiln_json_text_read("x.json", (const unsigned char *)text, strlen(text), limit, out, err);
+    return kiln_json_text_read("x.json", (const unsigned char *)text, strlen(text), limit, out,
+                               err);
 }
 
 static size_t bytes_in_use(void)
@@ -45,7 +50,8 @@ static size_t bytes_in_use(void)
     return m.uordblks + m.hblkhd;
 }
 
-/* What is expected of a text before it is parsed is never less than jansson takes, and not three times as much. */
+/* What is expected of a text before it is parsed is never less than jansson takes, and not three
+ * times as much. */
 static void values_are_counted_by_the_memory_that_they_take(void **state)
 {
     static const struct {
@@ -73,9 +79,11 @@ static void values_are_counted_by_the_memory_that_they_take(void **state)
         const size_t taken = bytes_in_use() - before;
         json_decref(json);
         if (taken) { /* 0: a sanitizer has its own allocator */
-            if (parse(text, taken - 1, &json, &err) != KILN_E_INPUT) fail_msg("%s: takes %zu bytes", shapes[i].item, taken);
+            if (parse(text, taken - 1, &json, &err) != KILN_E_INPUT)
+                fail_msg("%s: takes %zu bytes", shapes[i].item, taken);
             assert_non_null(strstr(err.msg, "so many values"));
-            if (parse(text, 3 * taken, &json, &err) != KILN_OK) fail_msg("%zu bytes, but %s", taken, err.msg);
+            if (parse(text, 3 * taken, &json, &err) != KILN_OK)
+                fail_msg("%zu bytes, but %s", taken, err.msg);
             json_decref(json);
         }
         free(text);
@@ -85,10 +93,15 @@ static void values_are_counted_by_the_memory_that_they_take(void **state)
 /* 6.6 MB that would take 512 MiB; and a file of 100,000 frames, which is not refused. */
 static void json_of_too_many_values_is_refused_before_it_is_parsed(void **state)
 {
-    static const char frame[] = "{\"file_path\":\"images/frame_%u.jpg\",\"colmap_im_id\":1,\"transform_matrix\":[[0.1234567891,"
-                                "-0.1234567891,0.1234567891,-1.234567891],[0.1234567891,-0.1234567891,0.1234567891,-1.234567891],"
-                                "[0.1234567891,-0.1234567891,0.1234567891,-1.234567891],[0.0,0.0,0.0,1.0]],\"fl_x\":1000.25,"
-                                "\"fl_y\":1000.5,\"cx\":960.25,\"cy\":540.25,\"w\":1920,\"h\":1080,\"k1\":0.01,\"k2\":0.002}";
+    static const char frame[] =
+        "{\"file_path\":\"images/"
+        "frame_%u.jpg\",\"colmap_im_id\":1,\"transform_matrix\":[[0.1234567891,"
+        "-0.1234567891,0.1234567891,-1.234567891],[0.1234567891,-0.1234567891,0.1234567891,-1."
+        "234567891],"
+        "[0.1234567891,-0.1234567891,0.1234567891,-1.234567891],[0.0,0.0,0.0,1.0]],\"fl_x\":1000."
+        "25,"
+        "\"fl_y\":1000.5,\"cx\":960.25,\"cy\":540.25,\"w\":1920,\"h\":1080,\"k1\":0.01,\"k2\":0."
+        "002}";
     json_t *json;
     kiln_error err = {0};
     (void)state;
@@ -120,7 +133,8 @@ static void keypoint_counts_whose_bytes_overflow_are_refused(void **state)
     kiln_buffer b = {0};
     kiln_error err = {0};
     (void)state;
-    assert_int_equal(kiln_file_write(at("sparse/0/cameras.bin"), &camera, sizeof camera, &err), KILN_OK);
+    assert_int_equal(kiln_file_write(at("sparse/0/cameras.bin"), &camera, sizeof camera, &err),
+                     KILN_OK);
     assert_int_equal(kiln_buffer_put(&b, &count, sizeof count, &err), KILN_OK);
     assert_int_equal(kiln_buffer_put(&b, &one, sizeof one, &err), KILN_OK);
     assert_int_equal(kiln_buffer_put(&b, pose, sizeof pose, &err), KILN_OK);
@@ -148,8 +162,11 @@ static void keypoint_lines_have_no_bound(void **state)
     put("sparse/0/cameras.txt", pinhole);
     put("sparse/0/points3D.txt", "1 0 0 0 255 0 0 1\n");
     for (int image = 1; image <= 2; image++) {
-        assert_int_equal(kiln_buffer_printf(&b, &err, "%d 1 0 0 0 0 0 0 1 photo %d.png\n", image, image), KILN_OK);
-        for (int i = 0; i < 150000; i++) assert_int_equal(kiln_buffer_put(&b, "12.3456 65.4321 -1 ", 19, &err), KILN_OK);
+        assert_int_equal(
+            kiln_buffer_printf(&b, &err, "%d 1 0 0 0 0 0 0 1 photo %d.png\n", image, image),
+            KILN_OK);
+        for (int i = 0; i < 150000; i++)
+            assert_int_equal(kiln_buffer_put(&b, "12.3456 65.4321 -1 ", 19, &err), KILN_OK);
         assert_int_equal(kiln_buffer_put(&b, "\n", 1, &err), KILN_OK);
     }
     assert_int_equal(kiln_file_write(at("sparse/0/images.txt"), b.data, b.size, &err), KILN_OK);

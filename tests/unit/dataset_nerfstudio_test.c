@@ -8,13 +8,16 @@ static void camera_paths_are_read(void **state)
 {
     kiln_error err = {0};
     (void)state;
-    put("path.json",
-        "{\"keyframes\": [{\"matrix\": \"[]\", \"fov\": 50}], \"camera_type\": \"perspective\", \"render_height\": 40, "
-        "\"render_width\": 60, \"fps\": 24, \"camera_path\": [" PATH_CAMERA ", " PATH_CAMERA "], \"crop\": null}");
-    if (kiln_cameras_read(at("path.json"), NULL, &data.set, &err) != KILN_OK) fail_msg("%s", err.msg);
+    put("path.json", "{\"keyframes\": [{\"matrix\": \"[]\", \"fov\": 50}], \"camera_type\": "
+                     "\"perspective\", \"render_height\": 40, "
+                     "\"render_width\": 60, \"fps\": 24, \"camera_path\": [" PATH_CAMERA
+                     ", " PATH_CAMERA "], \"crop\": null}");
+    if (kiln_cameras_read(at("path.json"), NULL, &data.set, &err) != KILN_OK)
+        fail_msg("%s", err.msg);
     assert_int_equal(data.set.n_cameras, 2);
     const kiln_camera *c = camera("path/0001");
-    assert_true(c->width == 60 && c->height == 40 && c->cx == 30 && c->cy == 20 && c->fx == c->fy && !c->distorted);
+    assert_true(c->width == 60 && c->height == 40 && c->cx == 30 && c->cy == 20 && c->fx == c->fy &&
+                !c->distorted);
     assert_near(c->fx, 20);
     /* right is x, down is -z, forward is y; the centre is (4, 5, 6) */
     const double r[9] = {1, 0, 0, 0, 0, -1, 0, 1, 0}, t[3] = {-4, 6, -5};
@@ -22,9 +25,11 @@ static void camera_paths_are_read(void **state)
     for (int i = 0; i < 3; i++) assert_near(c->t[i], t[i]);
     kiln_dataset_release(&data);
     /* without a width the aspect gives it; rows of a matrix are as good as its numbers */
-    put("path.json", "{\"render_height\": 40, \"camera_path\": [{\"camera_to_world\": [[1,0,0,4],[0,0,-1,5],[0,1,0,6],[0,0,0,1]], "
+    put("path.json", "{\"render_height\": 40, \"camera_path\": [{\"camera_to_world\": "
+                     "[[1,0,0,4],[0,0,-1,5],[0,1,0,6],[0,0,0,1]], "
                      "\"fov\": 90, \"aspect\": 1.5}]}");
-    if (kiln_cameras_read(at("path.json"), NULL, &data.set, &err) != KILN_OK) fail_msg("%s", err.msg);
+    if (kiln_cameras_read(at("path.json"), NULL, &data.set, &err) != KILN_OK)
+        fail_msg("%s", err.msg);
     assert_int_equal(camera("path/0000")->width, 60);
 }
 
@@ -35,21 +40,37 @@ static void camera_paths_that_cannot_be_drawn_are_refused(void **state)
         {"{\"keyframes\": []}", "no camera in camera_path"},
         {"{\"camera_path\": {}}", "no camera in camera_path"},
         {"{\"camera_path\": [" PATH_CAMERA "], \"render_width\": 60}", "no render_height"},
-        {"{\"camera_path\": [" PATH_CAMERA "], \"render_height\": 0}", "render_height is not a size"},
-        {"{\"camera_path\": [" PATH_CAMERA "], \"render_height\": \"40\"}", "render_height is not a size"},
-        {"{\"camera_path\": [" PATH_CAMERA "], \"render_height\": 40, \"camera_type\": \"fisheye\"}", "'fisheye' cannot be drawn"},
-        {"{\"camera_path\": [" PATH_CAMERA "], \"render_height\": 40, \"camera_type\": \"equirectangular\"}", "choose perspective"},
-        {"{\"camera_path\": [" PATH_CAMERA "], \"render_height\": 40, \"camera_type\": 1}", "camera_type"},
+        {"{\"camera_path\": [" PATH_CAMERA "], \"render_height\": 0}",
+         "render_height is not a size"},
+        {"{\"camera_path\": [" PATH_CAMERA "], \"render_height\": \"40\"}",
+         "render_height is not a size"},
+        {"{\"camera_path\": [" PATH_CAMERA
+         "], \"render_height\": 40, \"camera_type\": \"fisheye\"}",
+         "'fisheye' cannot be drawn"},
+        {"{\"camera_path\": [" PATH_CAMERA
+         "], \"render_height\": 40, \"camera_type\": \"equirectangular\"}",
+         "choose perspective"},
+        {"{\"camera_path\": [" PATH_CAMERA "], \"render_height\": 40, \"camera_type\": 1}",
+         "camera_type"},
         {"{\"camera_path\": [3], \"render_height\": 40}", "not 16 numbers"},
-        {"{\"camera_path\": [{\"camera_to_world\": [1,0,0,0, 0,0,-1,0, 0,1,0,0, 4,5,6,1], \"fov\": 9}], \"render_height\": 40}",
+        {"{\"camera_path\": [{\"camera_to_world\": [1,0,0,0, 0,0,-1,0, 0,1,0,0, 4,5,6,1], \"fov\": "
+         "9}], \"render_height\": 40}",
          "transposed"},
-        {"{\"camera_path\": [{\"camera_to_world\": [1,0,0,0, 0,1,0,0, 0,0,-1,0, 0,0,0,1], \"fov\": 9}], \"render_height\": 40, "
+        {"{\"camera_path\": [{\"camera_to_world\": [1,0,0,0, 0,1,0,0, 0,0,-1,0, 0,0,0,1], \"fov\": "
+         "9}], \"render_height\": 40, "
          "\"render_width\": 9}",
          "reflection"},
-        {"{\"camera_path\": [{\"camera_to_world\": " PATH_MATRIX "}], \"render_height\": 40, \"render_width\": 9}", "fov"},
-        {"{\"camera_path\": [{\"camera_to_world\": " PATH_MATRIX ", \"fov\": 180}], \"render_height\": 40}", "fov"},
-        {"{\"camera_path\": [{\"camera_to_world\": " PATH_MATRIX ", \"fov\": 90}], \"render_height\": 40}", "aspect"},
-        {"{\"camera_path\": [{\"camera_to_world\": " PATH_MATRIX ", \"fov\": 90}], \"render_height\": 40, \"render_width\": 1e9}",
+        {"{\"camera_path\": [{\"camera_to_world\": " PATH_MATRIX
+         "}], \"render_height\": 40, \"render_width\": 9}",
+         "fov"},
+        {"{\"camera_path\": [{\"camera_to_world\": " PATH_MATRIX
+         ", \"fov\": 180}], \"render_height\": 40}",
+         "fov"},
+        {"{\"camera_path\": [{\"camera_to_world\": " PATH_MATRIX
+         ", \"fov\": 90}], \"render_height\": 40}",
+         "aspect"},
+        {"{\"camera_path\": [{\"camera_to_world\": " PATH_MATRIX
+         ", \"fov\": 90}], \"render_height\": 40, \"render_width\": 1e9}",
          "larger than allowed"},
     };
     (void)state;
@@ -68,29 +89,40 @@ static void names_of_long_paths_keep_their_order(void **state)
     kiln_buffer b = {0};
     kiln_error err = {0};
     (void)state;
-    assert_int_equal(kiln_buffer_printf(&b, &err, "{\"render_height\": 4, \"render_width\": 4, \"camera_path\": ["), KILN_OK);
+    assert_int_equal(
+        kiln_buffer_printf(&b, &err,
+                           "{\"render_height\": 4, \"render_width\": 4, \"camera_path\": ["),
+        KILN_OK);
     for (int i = 0; i <= 10000; i++)
-        assert_int_equal(kiln_buffer_printf(&b, &err, "%s{\"camera_to_world\": [1,0,0,%d, 0,1,0,0, 0,0,1,0, 0,0,0,1], \"fov\": 90}",
-                                            i ? ", " : "", i),
-                         KILN_OK);
+        assert_int_equal(
+            kiln_buffer_printf(
+                &b, &err,
+                "%s{\"camera_to_world\": [1,0,0,%d, 0,1,0,0, 0,0,1,0, 0,0,0,1], \"fov\": 90}",
+                i ? ", " : "", i),
+            KILN_OK);
     assert_int_equal(kiln_buffer_printf(&b, &err, "]}"), KILN_OK);
     if (kiln_file_write(at("path.json"), b.data, b.size, &err) != KILN_OK) fail_msg("%s", err.msg);
     kiln_buffer_release(&b);
-    if (kiln_cameras_read(at("path.json"), NULL, &data.set, &err) != KILN_OK) fail_msg("%s", err.msg);
+    if (kiln_cameras_read(at("path.json"), NULL, &data.set, &err) != KILN_OK)
+        fail_msg("%s", err.msg);
     assert_int_equal(data.set.n_cameras, 10001);
     assert_string_equal(data.set.cameras[10000].name, "path/10000");
-    for (uint32_t i = 0; i < data.set.n_cameras; i++) assert_true(data.set.cameras[i].t[0] == -(double)i);
+    for (uint32_t i = 0; i < data.set.n_cameras; i++)
+        assert_true(data.set.cameras[i].t[0] == -(double)i);
 }
 
-/* ---- the world that nerfstudio trains in ------------------------------------------------------------------------- */
+/* ---- the world that nerfstudio trains in ----------------------------------------------------- */
 
 /* T turns about the vertical by 90 degrees, after applied_transform; then it moves. */
 #define DATAPARSER "{\"transform\": [[0, 0, 1, 0.5], [1, 0, 0, -2], [0, 1, 0, 3]], \"scale\": 0.25}"
 static const double dataparser_r[9] = {0, 0, 1, 1, 0, 0, 0, 1, 0}, dataparser_t[3] = {0.5, -2, 3};
-#define APPLIED "\"fl_x\": 7, \"applied_transform\": [[1,0,0,0.125],[0,0,1,0],[0,-1,0,-1]], \"applied_scale\": 0.5"
+#define APPLIED                                                                   \
+    "\"fl_x\": 7, \"applied_transform\": [[1,0,0,0.125],[0,0,1,0],[0,-1,0,-1]], " \
+    "\"applied_scale\": 0.5"
 
 /* p and q lie on one pixel of a and of b, and q is `scale` times as deep. */
-static void assert_same_pixel(const kiln_camera *a, const double p[3], const kiln_camera *b, const double q[3], double scale)
+static void assert_same_pixel(const kiln_camera *a, const double p[3], const kiln_camera *b,
+                              const double q[3], double scale)
 {
     double x[3], y[3];
     for (int i = 0; i < 3; i++) {
@@ -100,8 +132,10 @@ static void assert_same_pixel(const kiln_camera *a, const double p[3], const kil
     for (int i = 0; i < 3; i++) assert_near(x[i] * scale, y[i]);
 }
 
-/* All cameras of `saved` have been moved as the file says; `to_saved` gives a point of their world for one of the original. */
-static void assert_moved(const kiln_dataset *before, double scale, void (*to_saved)(const double original[3], double saved[3]))
+/* All cameras of `saved` have been moved as the file says; `to_saved` gives a point of their world
+ * for one of the original. */
+static void assert_moved(const kiln_dataset *before, double scale,
+                         void (*to_saved)(const double original[3], double saved[3]))
 {
     static const double points[4][3] = {{0, 0, 0}, {1, 0, 0}, {0.5, -3, 7}, {-11, 2, 0.25}};
     assert_int_equal(before->set.n_cameras, data.set.n_cameras);
@@ -110,7 +144,8 @@ static void assert_moved(const kiln_dataset *before, double scale, void (*to_sav
             double saved[3], trained[3];
             to_saved(points[k], saved);
             for (int a = 0; a < 3; a++)
-                trained[a] = 0.25 * (dataparser_r[3 * a] * points[k][0] + dataparser_r[3 * a + 1] * points[k][1] +
+                trained[a] = 0.25 * (dataparser_r[3 * a] * points[k][0] +
+                                     dataparser_r[3 * a + 1] * points[k][1] +
                                      dataparser_r[3 * a + 2] * points[k][2] + dataparser_t[a]);
             assert_same_pixel(&before->set.cameras[i], saved, &data.set.cameras[i], trained, scale);
         }
@@ -148,16 +183,19 @@ static void cameras_follow_gaussians_that_nerfstudio_trained(void **state)
     put_photo("a.png", 8, 6);
     put_photo("b.png", 8, 6);
     put_ply("splat.ply", 3, true);
-    put_transforms("transforms.json", "\"fl_x\": 7, \"applied_transform\": [[1,0,0,0.125],[0,0,1,0],[0,-1,0,-1]]", frames);
+    put_transforms("transforms.json",
+                   "\"fl_x\": 7, \"applied_transform\": [[1,0,0,0.125],[0,0,1,0],[0,-1,0,-1]]",
+                   frames);
     assert_int_equal(kiln_dataset_find(root, &(kiln_dataset_wishes){0}, &before, &err), KILN_OK);
     put("dataparser_transforms.json", DATAPARSER);
     find_as(&(kiln_dataset_wishes){0});
     assert_moved(&before, 0.25, applied);
     (void)why_not("dataparser_transforms.json", &used);
     assert_true(used);
-    assert_non_null(strstr(data.set.transforms,
-                           "{\"dataparser_scale\":0.25,\"dataparser_transform\":[[0.0,0.0,1.0,0.5],[1.0,0.0,0.0,"
-                           "-2.0],[0.0,1.0,0.0,3.0]],\"of\":\"cameras\"}]"));
+    assert_non_null(strstr(
+        data.set.transforms,
+        "{\"dataparser_scale\":0.25,\"dataparser_transform\":[[0.0,0.0,1.0,0.5],[1.0,0.0,0.0,"
+        "-2.0],[0.0,1.0,0.0,3.0]],\"of\":\"cameras\"}]"));
     assert_non_null(strstr(data.set.transforms, "[{\"applied_transform\":"));
     used = false;
     for (uint32_t i = 0; i < data.set.n_sources; i++)
@@ -169,13 +207,16 @@ static void cameras_follow_gaussians_that_nerfstudio_trained(void **state)
     assert_string_equal(data.set.transforms, before.set.transforms);
     /* the Gaussians alone, with cameras from elsewhere: the file lies beside them */
     kiln_dataset_release(&data);
-    assert_int_equal(kiln_dataset_find(at("splat.ply"), &(kiln_dataset_wishes){.cameras = at("transforms.json")}, &data, &err),
+    assert_int_equal(kiln_dataset_find(at("splat.ply"),
+                                       &(kiln_dataset_wishes){.cameras = at("transforms.json")},
+                                       &data, &err),
                      KILN_OK);
     assert_moved(&before, 0.25, applied);
     kiln_dataset_release(&before);
 }
 
-/* The side-car of the golden data set names a point in the original world, in the saved one and in that of training. */
+/* The side-car of the golden data set names a point in the original world, in the saved one and in
+ * that of training. */
 static void the_golden_point_stays_on_its_pixels(void **state)
 {
     static kiln_dataset before;
@@ -188,8 +229,12 @@ static void the_golden_point_stays_on_its_pixels(void **state)
     snprintf(command, sizeof command, "cp -r tests/data/cameras/golden_nerfstudio/. '%s'", root);
     assert_int_equal(system(command), 0);
     truth = json_load_file("tests/data/cameras/golden_nerfstudio.json", 0, &why);
-    assert_true(kiln_json_vector(json_array_get(json_object_get(truth, "points_first_in_saved_world"), 0), 3, saved) &&
-                kiln_json_vector(json_object_get(json_object_get(truth, "dataparser_check"), "trained_point"), 3, trained));
+    assert_true(
+        kiln_json_vector(json_array_get(json_object_get(truth, "points_first_in_saved_world"), 0),
+                         3, saved) &&
+        kiln_json_vector(
+            json_object_get(json_object_get(truth, "dataparser_check"), "trained_point"), 3,
+            trained));
     json_decref(truth);
     assert_int_equal(kiln_dataset_find(root, &(kiln_dataset_wishes){0}, &before, &err), KILN_OK);
     put_ply("splat.ply", 3, true);
@@ -209,7 +254,8 @@ static void applied_scale_is_part_of_the_scale(void **state)
     put_photo("a.png", 8, 6);
     put_ply("splat.ply", 3, true);
     put_transforms("transforms.json", "\"fl_x\": 7, \"applied_scale\": 0.5", frames);
-    put("dataparser_transforms.json", "{\"transform\": [[1,0,0,0],[0,1,0,0],[0,0,1,0]], \"scale\": 0.125}");
+    put("dataparser_transforms.json",
+        "{\"transform\": [[1,0,0,0],[0,1,0,0],[0,0,1,0]], \"scale\": 0.125}");
     find_as(&(kiln_dataset_wishes){0});
     /* the centre was (0, 2, 3) */
     const kiln_camera *c = camera("a");
@@ -249,7 +295,8 @@ static void what_nerfstudio_did_not_train_stays(void **state)
     assert_near(camera("a")->t[1], 2);
     /* a path of the viewer is of the world of training */
     put_ply("splat.ply", 3, true);
-    put("path.json", "{\"render_height\": 40, \"render_width\": 40, \"camera_path\": [" PATH_CAMERA "]}");
+    put("path.json",
+        "{\"render_height\": 40, \"render_width\": 40, \"camera_path\": [" PATH_CAMERA "]}");
     find_as(&(kiln_dataset_wishes){.cameras = at("path.json")});
     assert_near(camera("path/0000")->t[0], -4);
     /* so are INRIA's cameras, with INRIA's Gaussians, whatever else lies there */
@@ -262,7 +309,8 @@ static void what_nerfstudio_did_not_train_stays(void **state)
     assert_near(camera("a")->t[1], 2);
     assert_string_equal(why_not("dataparser_transforms.json", &used), "");
     assert_int_equal(kiln_dataset_find(root, &(kiln_dataset_wishes){0}, &before, &err), KILN_OK);
-    put("point_cloud/iteration_7/dataparser_transforms.json", DATAPARSER); /* but one beside them is about them */
+    /* but one beside them is about them */
+    put("point_cloud/iteration_7/dataparser_transforms.json", DATAPARSER);
     find_as(&(kiln_dataset_wishes){0});
     assert_true(has_moved(&before));
     kiln_dataset_release(&before);
@@ -273,14 +321,16 @@ static void a_dataparser_that_cannot_be_used_is_refused(void **state)
     static const char *const refused[][2] = {
         {"{", "JSON"},
         {"[]", "no transform as nerfstudio writes it"},
-        {"{\"transform\": [[1,0,0,0],[0,1,0,0],[0,0,1,0],[0,0,0,1]], \"scale\": 1}", "no transform as nerfstudio writes it"},
+        {"{\"transform\": [[1,0,0,0],[0,1,0,0],[0,0,1,0],[0,0,0,1]], \"scale\": 1}",
+         "no transform as nerfstudio writes it"},
         {"{\"transform\": [[1,0,0,0],[0,1,0,0],[0,0,1,0]]}", "3 x 4 numbers and a scale"},
         {"{\"transform\": [[1,0,0,0],[0,1,0,0],[0,0,1,0]], \"scale\": 0}", "not positive"},
         {"{\"transform\": [[1,0,0,0],[0,1,0,0],[0,0,1,0]], \"scale\": -1}", "not positive"},
         {"{\"transform\": [[2,0,0,0],[0,2,0,0],[0,0,2,0]], \"scale\": 1}", "not a rotation"},
         {"{\"transform\": [[1,0.1,0,0],[0,1,0,0],[0,0,1,0]], \"scale\": 1}", "not a rotation"},
         {"{\"transform\": [[-1,0,0,0],[0,1,0,0],[0,0,1,0]], \"scale\": 1}", "reflection"},
-        {"{\"transform\": [[1,0,0,1e308],[0,1,0,1e308],[0,0,1,1e308]], \"scale\": 1e300}", "beyond all bounds"},
+        {"{\"transform\": [[1,0,0,1e308],[0,1,0,1e308],[0,0,1,1e308]], \"scale\": 1e300}",
+         "beyond all bounds"},
     };
     const char *const frames[] = {"a.png", NULL};
     (void)state;
@@ -294,7 +344,8 @@ static void a_dataparser_that_cannot_be_used_is_refused(void **state)
         assert_int_equal(data.set.n_cameras, 1);
     }
     put("dataparser_transforms.json", DATAPARSER);
-    put_transforms("transforms.json", "\"fl_x\": 7, \"applied_transform\": [[1,0,0,0],[1,0,0,0],[0,0,1,0]]", frames);
+    put_transforms("transforms.json",
+                   "\"fl_x\": 7, \"applied_transform\": [[1,0,0,0],[1,0,0,0],[0,0,1,0]]", frames);
     find_as_refused(root, &(kiln_dataset_wishes){0}, "no inverse");
     put_transforms("transforms.json", "\"fl_x\": 7, \"applied_scale\": 0", frames);
     find_as_refused(root, &(kiln_dataset_wishes){0}, "applied_scale");

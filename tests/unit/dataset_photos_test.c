@@ -3,7 +3,8 @@
 
 static void names_lose_image_folder_and_extension_only(void **state)
 {
-    const char *const frames[] = {"./images/a.b.png", "images_4/left/c.JPG", "sub/images/d", ".\\\\images\\\\e.jpeg", NULL};
+    const char *const frames[] = {"./images/a.b.png", "images_4/left/c.JPG", "sub/images/d",
+                                  ".\\\\images\\\\e.jpeg", NULL};
     const char *const names[] = {"a.b", "e", "left/c", "sub/images/d"};
     (void)state;
     put_transforms("transforms.json", "\"fl_x\": 7, \"w\": 8, \"h\": 6", frames);
@@ -72,7 +73,8 @@ static void unreadable_photos_leave_the_camera(void **state)
 
 static void a_photo_counts_once_wherever_it_was_sought(void **state)
 {
-    const char *const frames[] = {"images/a.png", "images/b.png", "images/c.png", "images/d.png", NULL};
+    const char *const frames[] = {"images/a.png", "images/b.png", "images/c.png", "images/d.png",
+                                  NULL};
     (void)state;
     put_transforms("transforms.json", "\"fl_x\": 7", frames);
     put("images/a.png", "GIF89a");
@@ -85,7 +87,8 @@ static void a_photo_counts_once_wherever_it_was_sought(void **state)
     assert_int_equal(data.set.n_cameras, 2);
     assert_int_equal(data.set.frames_unreadable, 2);
     assert_non_null(strstr(data.set.notes, "2 photos cannot be read and are left out"));
-    assert_non_null(strstr(data.set.notes, "for 1 photo one file cannot be read, and another one is used"));
+    assert_non_null(
+        strstr(data.set.notes, "for 1 photo one file cannot be read, and another one is used"));
 }
 
 static void photos_of_a_kind_that_is_not_read_are_no_missing_ones(void **state)
@@ -116,7 +119,8 @@ static void masks_are_found_beside_a_transforms_json(void **state)
     assert_string_equal(data.set.cameras[0].mask, at("masks/0001.jpg.png"));
     assert_non_null(strstr(data.set.notes, "1 mask cannot be read and is left out; the first: "));
     assert_non_null(strstr(data.set.notes, "0002.jpg.png"));
-    assert_non_null(strstr(data.set.notes, "1 mask does not fit its photo and is left out; the first: "));
+    assert_non_null(
+        strstr(data.set.notes, "1 mask does not fit its photo and is left out; the first: "));
 }
 
 static void frames_without_photo_are_drawn_in_the_size_of_the_file(void **state)
@@ -131,8 +135,11 @@ static void frames_without_photo_are_drawn_in_the_size_of_the_file(void **state)
     kiln_dataset_release(&data);
     find();
     assert_int_equal(data.set.n_cameras, 2);
-    assert_true(data.set.cameras[0].width == 8 && data.set.cameras[0].height == 6 && !data.set.cameras[0].photo[0]);
-    assert_non_null(strstr(data.set.notes, "1 of 2 cameras have no photo; a camera without a photo is drawn, but not measured"));
+    assert_true(data.set.cameras[0].width == 8 && data.set.cameras[0].height == 6 &&
+                !data.set.cameras[0].photo[0]);
+    assert_non_null(strstr(
+        data.set.notes,
+        "1 of 2 cameras have no photo; a camera without a photo is drawn, but not measured"));
     kiln_dataset_release(&data);
     put_transforms("transforms.json", "\"fl_x\": 7", frames); /* no size: only a photo has one */
     find();
@@ -145,12 +152,16 @@ static void frames_without_photo_are_drawn_in_the_size_of_the_file(void **state)
 
 static void absolute_paths_count_by_their_last_parts(void **state)
 {
-    const char *const windows[] = {"D:\\\\work\\\\cap\\\\images\\\\left\\\\a.png", "D:\\\\work\\\\cap\\\\images\\\\right\\\\a.png",
-                                   NULL};
-    const char *const posix[] = {"/home/me/scan/rgb/a.jpg", "/home/me/scan/rgb/b.jpg", NULL}, *const server[] = {
-                                                                                                  "//nas/cap/images_2/a.png", NULL};
-    const char *const blender[] = {"/data/chair/train/r_0", NULL}, *const tests[] = {"/data/chair/test/r_0", NULL};
-    const char *const mixed[] = {"images/a.png", "/x/images/b.png", NULL}, *const up[] = {"/x/../images/b.png", NULL};
+    const char *const windows[] = {"D:\\\\work\\\\cap\\\\images\\\\left\\\\a.png",
+                                   "D:\\\\work\\\\cap\\\\images\\\\right\\\\a.png", NULL};
+    const char *const posix[] = {"/home/me/scan/rgb/a.jpg", "/home/me/scan/rgb/b.jpg", NULL},
+                      *const server[] = {"//nas/cap/images_2/a.png", NULL};
+    const char *const blender[] = {"/data/chair/train/r_0", NULL}, *const tests[] = {
+                                                                       "/data/chair/test/r_0",
+                                                                       NULL};
+    const char *const mixed[] = {"images/a.png", "/x/images/b.png", NULL}, *const up[] = {
+                                                                               "/x/../images/b.png",
+                                                                               NULL};
     (void)state;
     put_transforms("transforms.json", "\"fl_x\": 7, \"w\": 8, \"h\": 6", windows);
     put_photo("images/left/a.png", 8, 6);
@@ -158,7 +169,9 @@ static void absolute_paths_count_by_their_last_parts(void **state)
     find();
     assert_string_equal(data.set.cameras[0].name, "left/a");
     assert_string_equal(data.set.cameras[1].photo, at("images/right/a.png"));
-    assert_non_null(strstr(data.set.notes, "has absolute paths of another machine: 2 of them were sought by their last parts"));
+    assert_non_null(
+        strstr(data.set.notes,
+               "has absolute paths of another machine: 2 of them were sought by their last parts"));
     kiln_dataset_release(&data);
     put_transforms("transforms.json", "\"fl_x\": 7, \"w\": 8, \"h\": 6", posix);
     put_photo("scan/rgb/a.jpg", 8, 6);
@@ -166,7 +179,8 @@ static void absolute_paths_count_by_their_last_parts(void **state)
     find();
     assert_string_equal(data.set.cameras[0].name, "a");
     assert_string_equal(data.set.cameras[0].photo, at("scan/rgb/a.jpg")); /* by its longest end */
-    assert_string_equal(data.set.cameras[1].photo, at("b.png"));          /* by its shortest, with another extension */
+    /* by its shortest, with another extension */
+    assert_string_equal(data.set.cameras[1].photo, at("b.png"));
     kiln_dataset_release(&data);
     put_transforms("transforms.json", "\"fl_x\": 7, \"w\": 8, \"h\": 6", server);
     find();
@@ -203,7 +217,8 @@ static void absolute_paths_are_never_opened(void **state)
     snprintf(there, sizeof there, "%s", at("real.png"));
     put_transforms("scene/transforms.json", "\"fl_x\": 7, \"w\": 8, \"h\": 6", frames);
     kiln_error err = {0};
-    assert_int_equal(kiln_dataset_find(at("scene"), &(kiln_dataset_wishes){0}, &data, &err), KILN_OK);
+    assert_int_equal(kiln_dataset_find(at("scene"), &(kiln_dataset_wishes){0}, &data, &err),
+                     KILN_OK);
     assert_string_equal(data.set.cameras[0].photo, "");
     kiln_dataset_release(&data);
     put_transforms("transforms.json", "\"fl_x\": 7, \"w\": 8, \"h\": 6", none);
@@ -226,9 +241,9 @@ static void names_that_differ_in_case_are_matched(void **state)
     assert_string_equal(data.set.cameras[0].mask, at("masks/v0.png.png"));
     assert_string_equal(data.set.cameras[1].photo, at("images/Left/cafe\xcc\x81.png"));
     assert_string_equal(data.set.cameras[2].photo, ""); /* two could be meant */
-    assert_non_null(
-        strstr(data.set.notes,
-               "2 photos are found by names that differ in case or in Unicode normalisation; the first is 'V0.PNG' is 'v0.png'"));
+    assert_non_null(strstr(data.set.notes,
+                           "2 photos are found by names that differ in case or in Unicode "
+                           "normalisation; the first is 'V0.PNG' is 'v0.png'"));
 }
 
 static void photos_of_another_shape_are_named(void **state)
@@ -239,7 +254,8 @@ static void photos_of_another_shape_are_named(void **state)
     put_photo("images/a.png", 40, 24);
     put_photo("images/b.png", 21, 15); /* half the size but for rounding */
     find();
-    assert_non_null(strstr(data.set.notes, "1 photo was cropped or stretched since its camera was made"));
+    assert_non_null(
+        strstr(data.set.notes, "1 photo was cropped or stretched since its camera was made"));
     assert_non_null(strstr(data.set.notes, "images/a.png' is 40 x 24 pixels, its camera 40 x 30"));
 }
 
@@ -264,8 +280,9 @@ static void masks_of_realityscan_are_found(void **state)
     put("masks/readme.txt", "x");
     find();
     assert_int_equal(data.set.n_masks, 0);
-    assert_non_null(
-        strstr(data.set.notes, "masks' holds 1 picture, but none is the mask of a photo; the first is 'mask_of_b.png'"));
+    assert_non_null(strstr(
+        data.set.notes,
+        "masks' holds 1 picture, but none is the mask of a photo; the first is 'mask_of_b.png'"));
 }
 
 static void every_source_is_listed(void **state)

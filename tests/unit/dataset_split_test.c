@@ -54,14 +54,17 @@ static void lists_beside_the_scene_choose_test_views(void **state)
     find_as(&(kiln_dataset_wishes){0});
     assert_string_equal(splits(), "tttT");
     assert_string_equal(why_not("train.txt", &used), "another list takes precedence");
-    put("test.txt", "\xef\xbb\xbf# held out\r\n\n  ./images_2/left/2.JPG \r\n.\\right\\1\nnowhere.png");
+    put("test.txt",
+        "\xef\xbb\xbf# held out\r\n\n  ./images_2/left/2.JPG \r\n.\\right\\1\nnowhere.png");
     find_as(&(kiln_dataset_wishes){0});
     assert_string_equal(splits(), "tTTt");
     assert_string_equal(data.set.split_rule, "names in test.txt");
-    assert_non_null(strstr(data.set.notes, "1 of 3 names match no camera; the first is 'nowhere.png'"));
+    assert_non_null(
+        strstr(data.set.notes, "1 of 3 names match no camera; the first is 'nowhere.png'"));
     (void)why_not("test.txt", &used);
     assert_true(used);
-    for (uint32_t i = 0; i < data.set.n_sources; i++) used &= strcmp(data.set.sources[i].path, at("sparse/0/test.txt")) != 0;
+    for (uint32_t i = 0; i < data.set.n_sources; i++)
+        used &= strcmp(data.set.sources[i].path, at("sparse/0/test.txt")) != 0;
     assert_true(used);
     assert_string_equal(data.set.sources[data.set.n_sources - 1].path, at("test.txt"));
 }
@@ -89,10 +92,14 @@ static void camera_files_come_before_lists(void **state)
     put_transforms("transforms.json", "\"fl_x\": 7, \"val_filenames\": [\"b.png\"]", frames);
     find_as(&(kiln_dataset_wishes){0});
     assert_string_equal(splits(), "tTt");
-    put_transforms("transforms.json", "\"fl_x\": 7, \"val_filenames\": [], \"train_filenames\": [\"b.png\", \"./c.png\"]", frames);
+    put_transforms(
+        "transforms.json",
+        "\"fl_x\": 7, \"val_filenames\": [], \"train_filenames\": [\"b.png\", \"./c.png\"]",
+        frames);
     find_as(&(kiln_dataset_wishes){0});
     assert_string_equal(splits(), "Ttt");
-    put_transforms("transforms.json", "\"fl_x\": 7, \"train_filenames\": [\"a.png\", \"b.png\", \"c.png\"]", frames);
+    put_transforms("transforms.json",
+                   "\"fl_x\": 7, \"train_filenames\": [\"a.png\", \"b.png\", \"c.png\"]", frames);
     find_as(&(kiln_dataset_wishes){0});
     assert_string_equal(splits(), "ttt");
     assert_string_equal(data.set.split_rule, "as the camera files say");
@@ -151,8 +158,9 @@ static void the_user_has_the_last_word_on_the_split(void **state)
 
 static void splits_are_checked_as_texts(void **state)
 {
-    static const char *const refused[] = {"",         "every", "every:", "every:0", "every:-1", "every:1.5",
-                                          "every:8 ", "names", "names:", "all",     "Auto",     "every:99999999999"};
+    static const char *const refused[] = {"",         "every",     "every:",   "every:0",
+                                          "every:-1", "every:1.5", "every:8 ", "names",
+                                          "names:",   "all",       "Auto",     "every:99999999999"};
     kiln_split s;
     kiln_error err = {0};
     (void)state;

@@ -18,7 +18,8 @@ static void the_last_of_many_iterations_counts(void **state)
 {
     (void)state;
     char name[64];
-    for (unsigned i = 100; i > 0; i--) { /* the last one first: a folder in memory lists it at its end */
+    /* the last one first: a folder in memory lists it at its end */
+    for (unsigned i = 100; i > 0; i--) {
         snprintf(name, sizeof name, "point_cloud/iteration_%u/point_cloud.ply", i);
         put_ply(name, 3, true);
     }
@@ -58,7 +59,8 @@ static void the_last_of_many_steps_is_looked_at(void **state)
 {
     char name[64];
     (void)state;
-    for (unsigned i = 1; i <= 100; i++) { /* by name 100 comes before 99, and only 64 files are opened */
+    /* by name 100 comes before 99, and only 64 files are opened */
+    for (unsigned i = 1; i <= 100; i++) {
         snprintf(name, sizeof name, "z_%u.ply", i);
         put_ply(name, 3, true);
     }
@@ -70,7 +72,8 @@ static void the_last_of_many_steps_is_looked_at(void **state)
 static void find_staying(const char *stays)
 {
     kiln_error err = {0};
-    if (kiln_dataset_find(root, &(kiln_dataset_wishes){.stays = stays}, &data, &err) != KILN_OK) fail_msg("%s", err.msg);
+    if (kiln_dataset_find(root, &(kiln_dataset_wishes){.stays = stays}, &data, &err) != KILN_OK)
+        fail_msg("%s", err.msg);
 }
 
 static void the_choice_of_a_bake_stays(void **state)
@@ -82,9 +85,10 @@ static void the_choice_of_a_bake_stays(void **state)
     put_ply("splat_30000.ply", 3, true);
     find_staying(at("splat_7000.ply"));
     assert_string_equal(rows(), "splat_7000.ply");
-    assert_non_null(strstr(
-        data.set.notes, "'splat_7000.ply' stays, because the bake was made of it, although 'splat_30000.ply' would be chosen now"));
-    assert_string_equal(why_not("splat_30000.ply", &used), "the bake was made of splat_7000.ply, which stays until --reset");
+    assert_non_null(strstr(data.set.notes, "'splat_7000.ply' stays, because the bake was made of "
+                                           "it, although 'splat_30000.ply' would be chosen now"));
+    assert_string_equal(why_not("splat_30000.ply", &used),
+                        "the bake was made of splat_7000.ply, which stays until --reset");
     kiln_dataset_release(&data);
     find_staying(at("splat_100.ply")); /* it is gone */
     assert_string_equal(rows(), "splat_30000.ply");
@@ -152,7 +156,8 @@ static void a_packed_file_is_not_taken_for_the_smaller(void **state)
     kiln_dataset_release(&data);
     put_splat("a.splat", 4, false);
     find_refused("holds several splat files, 'a.splat', 'big.splat.gz', but "
-                 "'big.splat.gz' must be unpacked to know which one has the most Gaussians; name one of them on the command line");
+                 "'big.splat.gz' must be unpacked to know which one has the most Gaussians; name "
+                 "one of them on the command line");
     put_splat("big.splat", 60, false);
     find();
     assert_string_equal(rows(), "big.splat");
@@ -173,7 +178,8 @@ static void known_point_names_come_before_larger_clouds(void **state)
 static void a_broken_splat_file_does_not_become_points(void **state)
 {
     (void)state;
-    put("scene.ply", "ply\nformat ascii 1.0\nelement vertex 3\nproperty float x\nproperty float f_dc_0\nend_header\n1 2\n");
+    put("scene.ply", "ply\nformat ascii 1.0\nelement vertex 3\nproperty float x\nproperty float "
+                     "f_dc_0\nend_header\n1 2\n");
     put_ply("input.ply", 5, false);
     find_refused("scene.ply");
 }
@@ -190,7 +196,8 @@ static void a_broken_file_beside_splats_is_told(void **state)
 
 static void cameras_come_in_order_of_precedence(void **state)
 {
-    const char *const images[] = {"c.png", NULL}, *const blender[] = {"b.png", NULL}, *const frames[] = {"t.png", NULL};
+    const char *const images[] = {"c.png", NULL}, *const blender[] = {"b.png", NULL},
+                      *const frames[] = {"t.png", NULL};
     (void)state;
     put_photo("t.png", 8, 6);
     put_photo("b.png", 8, 6);
@@ -234,7 +241,8 @@ static void points_follow_the_cameras(void **state)
     put_photo("t.png", 8, 6);
     put_ply("input.ply", 5, false);
     put_ply("clouds/mine.ply", 3, false);
-    put_transforms("transforms.json", "\"fl_x\": 7, \"ply_file_path\": \"clouds/mine.ply\"", frames);
+    put_transforms("transforms.json", "\"fl_x\": 7, \"ply_file_path\": \"clouds/mine.ply\"",
+                   frames);
     find();
     assert_string_equal(rows(), "clouds/mine.ply");
 }
@@ -261,9 +269,10 @@ static void the_model_with_most_images_counts(void **state)
 
 static void colmap_is_found_in_each_of_its_places(void **state)
 {
-    const char *const one[] = {"a.png", NULL}, *const places[] = {"colmap/sparse/0",    "sparse",      ".",
-                                                                  "dense/0/sparse",     "dense/0",     "dense/sparse",
-                                                                  "distorted/sparse/0", "sparse_text", "sparse_text/0"};
+    const char *const one[] = {"a.png", NULL},
+                      *const places[] = {"colmap/sparse/0",    "sparse",      ".",
+                                         "dense/0/sparse",     "dense/0",     "dense/sparse",
+                                         "distorted/sparse/0", "sparse_text", "sparse_text/0"};
     (void)state;
     for (size_t i = 0; i < sizeof places / sizeof *places; i++) {
         char command[TEST_PATH_MAX];
@@ -305,12 +314,15 @@ static void a_file_by_itself_has_no_cameras(void **state)
     (void)state;
     put_ply("scene.ply", 3, true);
     put("cameras.json", inria_camera);
-    assert_int_equal(kiln_dataset_find(at("scene.ply"), &(kiln_dataset_wishes){0}, &data, &err), KILN_OK);
+    assert_int_equal(kiln_dataset_find(at("scene.ply"), &(kiln_dataset_wishes){0}, &data, &err),
+                     KILN_OK);
     assert_int_equal(data.set.n_cameras, 0);
     assert_string_equal(data.name, "scene");
     assert_string_equal(data.set.root, root);
     kiln_dataset_release(&data);
-    assert_int_equal(kiln_dataset_find(at("scene.ply"), &(kiln_dataset_wishes){.cameras = at("cameras.json")}, &data, &err),
+    assert_int_equal(kiln_dataset_find(at("scene.ply"),
+                                       &(kiln_dataset_wishes){.cameras = at("cameras.json")}, &data,
+                                       &err),
                      KILN_OK);
     assert_int_equal(data.set.n_cameras, 1);
     assert_non_null(data.reader);
@@ -320,13 +332,15 @@ static void cfg_args_is_read_and_not_evaluated(void **state)
 {
     (void)state;
     put_ply("point_cloud/iteration_1/point_cloud.ply", 3, true);
-    put("cfg_args",
-        "Namespace(eval=True, images='photos', my_white_background=False, sh_degree=3, source_path='/x', white_background=True)");
+    put("cfg_args", "Namespace(eval=True, images='photos', my_white_background=False, sh_degree=3, "
+                    "source_path='/x', white_background=True)");
     put_photo("photos/a.png", 8, 6);
     put("cameras.json", inria_camera);
     find();
     assert_true(data.has_background && data.background[0] == 1);
-    assert_string_equal(data.cfg_args, "{\"white_background\":true,\"sh_degree\":3,\"eval\":true,\"images\":\"photos\"}");
+    assert_string_equal(
+        data.cfg_args,
+        "{\"white_background\":true,\"sh_degree\":3,\"eval\":true,\"images\":\"photos\"}");
     assert_string_equal(data.set.cameras[0].photo, at("photos/a.png"));
 }
 

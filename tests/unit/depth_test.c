@@ -1,4 +1,5 @@
-/* Depth in colours: what range they have, and what they look like at its ends. (Files: tests/e2e/depth.t.) */
+/* Depth in colours: what range they have, and what they look like at its ends. (Files:
+ * tests/e2e/depth.t.) */
 #include "stages/render/depth.h"
 
 #include "tests/unit/manifest_fixture.h"
@@ -11,7 +12,8 @@ static void the_range_leaves_a_hundredth_out_at_each_end(void **state)
     enum { N = 2000 };
     float depth[N], near_m, far_m;
     kiln_error err = {0};
-    for (int i = 0; i < N; i++) depth[i] = i % 2 ? (float)((i * 7919) % N) : 0.0f; /* the odd numbers, in disorder; half is empty */
+    /* the odd numbers, in disorder; half is empty */
+    for (int i = 0; i < N; i++) depth[i] = i % 2 ? (float)((i * 7919) % N) : 0.0f;
     depth[1] = 0.001f;
     depth[3] = 1e9f;
     assert_int_equal(kiln_depth_range(depth, N, &near_m, &far_m, &err), KILN_OK);
@@ -38,7 +40,8 @@ static void near_is_red_and_far_is_blue(void **state)
     float near_rgb[3], far_rgb[3], mid[3], rgb[3];
     kiln_depth_colour(2, 2, 10, near_rgb);
     kiln_depth_colour(10, 2, 10, far_rgb);
-    kiln_depth_colour(2 * 2 * 10 / 12.0f, 2, 10, mid); /* the middle of 1 / depth is Turbo's green */
+    /* the middle of 1 / depth is Turbo's green */
+    kiln_depth_colour(2 * 2 * 10 / 12.0f, 2, 10, mid);
     assert_true(near_rgb[0] > 0.4f && near_rgb[1] < 0.1f && near_rgb[2] < 0.1f);
     assert_true(far_rgb[2] > far_rgb[1] && far_rgb[2] > 0.6f && far_rgb[0] < 0.4f);
     assert_true(mid[1] > 0.9f && mid[0] < 0.75f && mid[2] < 0.5f);

@@ -1,6 +1,7 @@
-/* device_stage -- a stage on a GPU of host memory (fake_device.h), with workers and all, for tests of what it does under --ram. The
- * test program is the stage DEVICE_STAGE when it gets arguments (so its workers are too), and the test without. FAKE_ROOM in the
- * environment is the device's memory. */
+/* device_stage -- a stage on a GPU of host memory (fake_device.h), with workers and all, for tests
+ * of what it does under --ram. The test program is the stage DEVICE_STAGE when it gets arguments
+ * (so its workers are too), and the test without. FAKE_ROOM in the environment is the device's
+ * memory. */
 #ifndef KILN_TESTS_DEVICE_STAGE_H
 #define KILN_TESTS_DEVICE_STAGE_H
 
@@ -13,7 +14,7 @@
 
 enum { MIB = 1 << 20 };
 
-/* ---- the stage ------------------------------------------------------------------------------------------------------------ */
+/* ---- the stage ------------------------------------------------------------------------------- */
 static inline kiln_status run_on_a_gpu(kiln_run *r, kiln_error *err)
 {
     r->devices.home->devices = (kiln_device_list){.n = 1};
@@ -25,7 +26,8 @@ static inline kiln_status run_on_a_gpu(kiln_run *r, kiln_error *err)
 static inline void tell_device(void)
 {
     FILE *f = fopen(getenv("FAKE_LOG"), "a");
-    if (!f || fprintf(f, "%llu\n", (unsigned long long)fake.bytes_in) < 0 || fclose(f) != 0) _exit(97);
+    if (!f || fprintf(f, "%llu\n", (unsigned long long)fake.bytes_in) < 0 || fclose(f) != 0)
+        _exit(97);
 }
 
 static inline int be_the_stage(int argc, char **argv)
@@ -38,7 +40,7 @@ static inline int be_the_stage(int argc, char **argv)
     return kiln_program_main(&on_a_gpu, argc, argv);
 }
 
-/* ---- the test ------------------------------------------------------------------------------------------------------------- */
+/* ---- the test -------------------------------------------------------------------------------- */
 static char told[TEST_PATH_MAX];
 
 static inline const char *programs(void)
@@ -71,7 +73,8 @@ static inline int remove_folder_of(void **state)
     return test_folder_remove(folder);
 }
 
-/* Runs the stage on a copy of base.db, with a device of so much memory; the digest of the bake is in `digest`. */
+/* Runs the stage on a copy of base.db, with a device of so much memory; the digest of the bake is
+ * in `digest`. */
 static inline void run_stage(const char *words, uint64_t capacity, char digest[4096])
 {
     char text[32], path[TEST_PATH_MAX];
@@ -121,7 +124,8 @@ static inline json_int_t units_on(const char *kind)
     json_array_foreach(at, i, one)
     {
         const char *text = json_string_value(json_object_get(one, "device"));
-        if (text && !strncmp(text, kind, strlen(kind))) n += json_integer_value(json_object_get(one, "units"));
+        if (text && !strncmp(text, kind, strlen(kind)))
+            n += json_integer_value(json_object_get(one, "units"));
     }
     json_decref(at);
     return n;

@@ -1,5 +1,5 @@
-/* --devices and CUDA_VISIBLE_DEVICES: the rules, on machines that are only described; and what NVML is asked, of a library
- * that only pretends to be it. No GPU is needed. */
+/* --devices and CUDA_VISIBLE_DEVICES: the rules, on machines that are only described; and what NVML
+ * is asked, of a library that only pretends to be it. No GPU is needed. */
 #include "stages/engine/devices/devices.h"
 #include "stages/engine/interrupt.h"
 #include "tests/unit/test_folder.h"
@@ -30,20 +30,38 @@
         .name = model, .uuid = id, .gpu = at, .arch = capability \
     }
 static const kiln_gpu_list three = {
-    .items = {GPU("X", A, 0, 90), GPU("X", B, 1, 90), GPU("X", C, 2, 90)}, .n = 3, .n_gpus = 3, .driver_version = 13000};
-static const kiln_gpu_list unlike = {
-    .items = {GPU("X", A, 0, 75), GPU("Y", B, 1, 90)}, .n = 2, .n_gpus = 2, .driver_version = 13000};
+    .items = {GPU("X", A, 0, 90), GPU("X", B, 1, 90), GPU("X", C, 2, 90)},
+    .n = 3,
+    .n_gpus = 3,
+    .driver_version = 13000};
+static const kiln_gpu_list unlike = {.items = {GPU("X", A, 0, 75), GPU("Y", B, 1, 90)},
+                                     .n = 2,
+                                     .n_gpus = 2,
+                                     .driver_version = 13000};
 static const kiln_gpu_list cut = {
-    .items = {GPU("X", A, 0, 90), GPU("X", I, 1, 90), GPU("X", J, 1, 90)}, .n = 3, .n_gpus = 2, .driver_version = 13000};
-static const kiln_gpu_list aged = {.items = {GPU("X", A, 0, 61), GPU("Y", B, 1, 0)}, .n = 2, .n_gpus = 2, .driver_version = 13000};
-static const kiln_gpu_list ancient = {
-    .items = {GPU("X", A, 0, 61), GPU("Y", B, 1, 86)}, .n = 2, .n_gpus = 2, .driver_version = 13000};
-static const kiln_gpu_list old = {.items = {GPU("X", A, 0, 90)}, .n = 1, .n_gpus = 1, .driver_version = 12080};
-static const kiln_gpu_list half = {
-    .items = {GPU("X", A, 0, 90)}, .n = 1, .n_gpus = 1, .why_none = "NVIDIA's driver is here, but not its CUDA library"};
+    .items = {GPU("X", A, 0, 90), GPU("X", I, 1, 90), GPU("X", J, 1, 90)},
+    .n = 3,
+    .n_gpus = 2,
+    .driver_version = 13000};
+static const kiln_gpu_list aged = {
+    .items = {GPU("X", A, 0, 61), GPU("Y", B, 1, 0)}, .n = 2, .n_gpus = 2, .driver_version = 13000};
+static const kiln_gpu_list ancient = {.items = {GPU("X", A, 0, 61), GPU("Y", B, 1, 86)},
+                                      .n = 2,
+                                      .n_gpus = 2,
+                                      .driver_version = 13000};
+static const kiln_gpu_list old = {
+    .items = {GPU("X", A, 0, 90)}, .n = 1, .n_gpus = 1, .driver_version = 12080};
+static const kiln_gpu_list half = {.items = {GPU("X", A, 0, 90)},
+                                   .n = 1,
+                                   .n_gpus = 1,
+                                   .why_none = "NVIDIA's driver is here, but not its CUDA library"};
 static const kiln_gpu_list lost = {.n_gpus = 1}, several_lost = {.n_gpus = 2}, none = {.n = 0};
-static const kiln_gpu_list first_lost = {
-    .items = {GPU("X", B, 1, 90)}, .n = 1, .n_gpus = 2, .lost = {{0, "GPU is lost"}}, .n_lost = 1, .driver_version = 13000};
+static const kiln_gpu_list first_lost = {.items = {GPU("X", B, 1, 90)},
+                                         .n = 1,
+                                         .n_gpus = 2,
+                                         .lost = {{0, "GPU is lost"}},
+                                         .n_lost = 1,
+                                         .driver_version = 13000};
 static const kiln_gpu_list all_lost = {.n_gpus = 1, .lost = {{0, "GPU is lost"}}, .n_lost = 1};
 static const kiln_gpu_list absent = {.why_none = "no NVIDIA driver is found"};
 static const kiln_gpu_list hung = {.broken = true, .why_none = "did not answer"};
@@ -69,20 +87,28 @@ static void check(const example *all, size_t n)
 {
     for (size_t i = 0; i < n; i++) {
         const example *e = &all[i];
-        const kiln_devices_question q = {
-            .asked = e->asked, .visible = e->visible, .order = e->order, .built_version = 13000, .built_arch = 90, .gpus = e->gpus};
+        const kiln_devices_question q = {.asked = e->asked,
+                                         .visible = e->visible,
+                                         .order = e->order,
+                                         .built_version = 13000,
+                                         .built_arch = 90,
+                                         .gpus = e->gpus};
         kiln_device_list d;
         kiln_error err = {0};
         char got[1024];
         const kiln_status st = kiln_devices_choose(&q, &d, &err);
         if (st == KILN_OK) answer(&d, got, sizeof got);
-        const bool good = st != e->status ? false : st == KILN_OK ? !strcmp(got, e->want) : strstr(err.msg, e->want) != NULL;
-        if (!good) fail_msg("row %zu, --devices %s: '%s' instead of '%s'", i, e->asked, st == KILN_OK ? got : err.msg, e->want);
+        const bool good = st != e->status ? false
+                          : st == KILN_OK ? !strcmp(got, e->want)
+                                          : strstr(err.msg, e->want) != NULL;
+        if (!good)
+            fail_msg("row %zu, --devices %s: '%s' instead of '%s'", i, e->asked,
+                     st == KILN_OK ? got : err.msg, e->want);
     }
 }
 #define CHECK(rows) check(rows, sizeof rows / sizeof *rows)
 
-/* ---- the rules ------------------------------------------------------------------------------------------------------------ */
+/* ---- the rules ------------------------------------------------------------------------------- */
 static void without_a_list_all_gpus_are_visible(void **state)
 {
     (void)state;
@@ -94,7 +120,8 @@ static void without_a_list_all_gpus_are_visible(void **state)
         {&three, "2,0", NULL, C "," A, KILN_OK, NULL},
         {&three, "GPU-c", NULL, C, KILN_OK, NULL},
         {&three, "GPU-aaaab,2", NULL, B "," C, KILN_OK, NULL},
-        {&three, "GPU-aaaa", NULL, "beginning of several names; 3 GPUs are visible, numbers 0 to 2", KILN_E_DEVICE, NULL},
+        {&three, "GPU-aaaa", NULL, "beginning of several names; 3 GPUs are visible, numbers 0 to 2",
+         KILN_E_DEVICE, NULL},
         {&three, "GPU-f", NULL, "not one of them", KILN_E_DEVICE, NULL},
         {&three, "3", NULL, "'3' does not exist; 3 GPUs are visible", KILN_E_DEVICE, NULL},
         {&three, "99999999999999999999", NULL, "does not exist", KILN_E_DEVICE, NULL},
@@ -114,12 +141,14 @@ static void a_list_hides_orders_and_is_passed_on_as_it_stands(void **state)
         {&three, "all", "2,1", "2,1", KILN_OK, NULL},
         {&three, "cuda", "2,1", "2", KILN_OK, NULL},
         {&three, "1", "2,1", "1", KILN_OK, NULL},
-        {&three, "2", "2,1", "2 GPUs are visible, numbers 0 to 1 (CUDA_VISIBLE_DEVICES is '2,1')", KILN_E_DEVICE, NULL},
+        {&three, "2", "2,1", "2 GPUs are visible, numbers 0 to 1 (CUDA_VISIBLE_DEVICES is '2,1')",
+         KILN_E_DEVICE, NULL},
         {&three, "all", "GPU-c,GPU-aaaab", "GPU-c,GPU-aaaab", KILN_OK, NULL},
         {&three, C, "GPU-aaaab,GPU-c", "GPU-c", KILN_OK, NULL},
         {&three, "GPU-c", "2,1", "2", KILN_OK, NULL}, /* alike, so both sides count alike */
         {&three, "GPU-aaaaa", "2,1", "not one of them", KILN_E_DEVICE, NULL},
-        {&unlike, "GPU-aaaab", "1,0", "not one of them", KILN_E_DEVICE, NULL}, /* CUDA may count the faster one first */
+        /* CUDA may count the faster one first */
+        {&unlike, "GPU-aaaab", "1,0", "not one of them", KILN_E_DEVICE, NULL},
         {&unlike, "GPU-aaaab", "1,0", "1", KILN_OK, "PCI_BUS_ID"},
         {&three, "all", " 1 , 2 ", "1,2", KILN_OK, NULL},
         {&cut, "all", "MIG-dddd,MIG-ddde", "MIG-dddd,MIG-ddde", KILN_OK, NULL},
@@ -171,18 +200,23 @@ static void where_no_gpu_can_be_used_auto_takes_the_cpu(void **state)
     (void)state;
     static const example rows[] = {
         {&old, "auto", NULL, "cpu", KILN_OK, NULL},
-        {&old, "cuda", NULL, "this build needs CUDA 13.0, but the driver has CUDA 12.8; update the driver; --devices cpu needs",
+        {&old, "cuda", NULL,
+         "this build needs CUDA 13.0, but the driver has CUDA 12.8; update the driver; --devices "
+         "cpu needs",
          KILN_E_DEVICE, NULL},
         {&none, "auto", NULL, "cpu", KILN_OK, NULL},
-        {&none, "all", NULL, "--devices all: there is no GPU; --devices cpu needs no GPU", KILN_E_DEVICE, NULL},
+        {&none, "all", NULL, "--devices all: there is no GPU; --devices cpu needs no GPU",
+         KILN_E_DEVICE, NULL},
         {&lost, "all", NULL, "the GPU of this machine is hidden", KILN_E_DEVICE, NULL},
-        {&all_lost, "all", NULL, "GPU 0 does not work, the driver says: GPU is lost", KILN_E_DEVICE, NULL},
+        {&all_lost, "all", NULL, "GPU 0 does not work, the driver says: GPU is lost", KILN_E_DEVICE,
+         NULL},
         {&first_lost, "auto", NULL, B, KILN_OK, NULL},
         {&first_lost, "all", "1", "1", KILN_OK, NULL},
         {&first_lost, "cuda", "0", "'0' is a GPU here that does not work", KILN_E_DEVICE, NULL},
         {&several_lost, "all", NULL, "all 2 GPUs of this machine are hidden", KILN_E_DEVICE, NULL},
         {&absent, "auto", "0", "cpu", KILN_OK, NULL},
-        {&absent, "0", "0", "no NVIDIA driver is found; --devices cpu needs no GPU", KILN_E_DEVICE, NULL},
+        {&absent, "0", "0", "no NVIDIA driver is found; --devices cpu needs no GPU", KILN_E_DEVICE,
+         NULL},
         {&half, "auto", NULL, "cpu", KILN_OK, NULL},
         {&half, "cuda", NULL, "but not its CUDA library", KILN_E_DEVICE, NULL},
     };
@@ -193,12 +227,18 @@ static void auto_passes_over_gpus_that_the_build_has_no_code_for(void **state)
 {
     (void)state;
     static const example rows[] = {
-        {&unlike, "auto", NULL, B, KILN_OK, NULL},      {&unlike, "cuda", NULL, A, KILN_OK, NULL}, /* named: its worker tells */
-        {&unlike, "all", NULL, A "," B, KILN_OK, NULL}, {&unlike, "auto", A "," B, B, KILN_OK, NULL},
-        {&unlike, "auto", A, "cpu", KILN_OK, NULL},     {&unlike, "auto", "0,1", "1", KILN_OK, "PCI_BUS_ID"},
+        /* named: its worker tells */
+        {&unlike, "auto", NULL, B, KILN_OK, NULL},
+        {&unlike, "cuda", NULL, A, KILN_OK, NULL},
+        {&unlike, "all", NULL, A "," B, KILN_OK, NULL},
+        {&unlike, "auto", A "," B, B, KILN_OK, NULL},
+        {&unlike, "auto", A, "cpu", KILN_OK, NULL},
+        {&unlike, "auto", "0,1", "1", KILN_OK, "PCI_BUS_ID"},
         {&unlike, "auto", "0,1", "0", KILN_OK, NULL},  /* CUDA may count the newer one first */
         {&ancient, "auto", "1", "cpu", KILN_OK, NULL}, /* whichever it is */
-        {&ancient, "auto", NULL, "cpu", KILN_OK, NULL}, {&aged, "auto", NULL, B, KILN_OK, NULL}, /* not known: tried */
+        /* not known: tried */
+        {&ancient, "auto", NULL, "cpu", KILN_OK, NULL},
+        {&aged, "auto", NULL, B, KILN_OK, NULL},
     };
     CHECK(rows);
 }
@@ -213,7 +253,9 @@ static void auto_that_leaves_gpus_alone_is_worth_a_warning(void **state)
         bool warns;
         const char *note;
     } rows[] = {
-        {&ancient, NULL, true, "GPU '" A "' is not used: its compute capability is 6.1, but this build needs at least 9.0"},
+        {&ancient, NULL, true,
+         "GPU '" A
+         "' is not used: its compute capability is 6.1, but this build needs at least 9.0"},
         {&old, NULL, true, "the driver has CUDA 12.8"},
         {&half, NULL, true, "not its CUDA library"},
         {&lost, NULL, true, "the GPU of this machine is hidden"},
@@ -226,11 +268,15 @@ static void auto_that_leaves_gpus_alone_is_worth_a_warning(void **state)
         {&absent, NULL, false, "no NVIDIA driver"},
     };
     for (size_t i = 0; i < sizeof rows / sizeof *rows; i++) {
-        const kiln_devices_question q = {
-            .asked = "auto", .visible = rows[i].visible, .built_version = 13000, .built_arch = 90, .gpus = rows[i].gpus};
+        const kiln_devices_question q = {.asked = "auto",
+                                         .visible = rows[i].visible,
+                                         .built_version = 13000,
+                                         .built_arch = 90,
+                                         .gpus = rows[i].gpus};
         kiln_device_list d;
         assert_int_equal(kiln_devices_choose(&q, &d, NULL), KILN_OK);
-        if (d.passed_over != rows[i].warns || !strstr(d.note, rows[i].note) || !*rows[i].note != !*d.note)
+        if (d.passed_over != rows[i].warns || !strstr(d.note, rows[i].note) ||
+            !*rows[i].note != !*d.note)
             fail_msg("row %zu: %s, '%s'", i, d.passed_over ? "warns" : "does not warn", d.note);
     }
 }
@@ -243,7 +289,8 @@ static void the_build_decides_before_anything_is_seen(void **state)
     kiln_devices_question q = {.asked = "auto", .gpus = &three};
     assert_int_equal(kiln_devices_choose(&q, &d, &err), KILN_OK);
     assert_int_equal(d.items[0].kind, KILN_DEVICE_CPU);
-    assert_string_equal(d.note, "this build has no CUDA; install a package with CUDA, or build with nvcc (CUDA 13) in the PATH");
+    assert_string_equal(d.note, "this build has no CUDA; install a package with CUDA, or build "
+                                "with nvcc (CUDA 13) in the PATH");
     assert_false(d.passed_over); /* nobody asked NVML */
     q.asked = "all";
     assert_int_equal(kiln_devices_choose(&q, &d, &err), KILN_E_DEVICE);
@@ -269,9 +316,12 @@ static void we_say_whose_choice_it_was(void **state)
 static void the_text_of_devices_is_checked_without_looking(void **state)
 {
     (void)state;
-    static const char *const good[] = {"auto", "cpu", "cuda", "all", "0", "3,1", A, "GPU-aa,MIG-bb", OLD};
-    static const char *const bad[] = {"toaster", "", "0,", ",0", "-1", "cpu,0", "GPU-", "MIG-GPU-", "GPU-xyz", "0;1", "Auto"};
-    for (size_t i = 0; i < sizeof good / sizeof *good; i++) assert_int_equal(kiln_devices_check(good[i], NULL), KILN_OK);
+    static const char *const good[] = {"auto", "cpu", "cuda",          "all", "0",
+                                       "3,1",  A,     "GPU-aa,MIG-bb", OLD};
+    static const char *const bad[] = {"toaster", "",         "0,",      ",0",  "-1",  "cpu,0",
+                                      "GPU-",    "MIG-GPU-", "GPU-xyz", "0;1", "Auto"};
+    for (size_t i = 0; i < sizeof good / sizeof *good; i++)
+        assert_int_equal(kiln_devices_check(good[i], NULL), KILN_OK);
     for (size_t i = 0; i < sizeof bad / sizeof *bad; i++) {
         if (kiln_devices_check(bad[i], NULL) != KILN_E_USAGE) fail_msg("'%s' was taken", bad[i]);
     }
@@ -297,7 +347,8 @@ static void an_instance_is_recorded_by_its_own_name(void **state)
     };
     char got[96];
     for (size_t i = 0; i < sizeof rows / sizeof *rows; i++)
-        assert_string_equal(kiln_devices_uuid(rows[i].visible, rows[i].uuid, got, sizeof got), rows[i].want);
+        assert_string_equal(kiln_devices_uuid(rows[i].visible, rows[i].uuid, got, sizeof got),
+                            rows[i].want);
 }
 
 static void what_to_do_is_said_once_and_about_devices_only(void **state)
@@ -320,13 +371,15 @@ static void what_to_do_is_said_once_and_about_devices_only(void **state)
     kiln_devices_advise(NULL);
 }
 
-/* ---- NVML ----------------------------------------------------------------------------------------------------------------- */
+/* ---- NVML ------------------------------------------------------------------------------------ */
 static char folder[TEST_FOLDER_MAX], library[TEST_PATH_MAX], old_library[TEST_PATH_MAX];
 
 static int build(const char *path, const char *flags)
 {
     char line[2 * TEST_PATH_MAX];
-    (void)snprintf(line, sizeof line, "${CC:-cc} %s -shared -fPIC -Wl,-z,nodelete -o '%s' tests/unit/fake_nvml.c", flags, path);
+    (void)snprintf(line, sizeof line,
+                   "${CC:-cc} %s -shared -fPIC -Wl,-z,nodelete -o '%s' tests/unit/fake_nvml.c",
+                   flags, path);
     return system(line);
 }
 
@@ -351,8 +404,9 @@ enum { TIMEOUT_MS = 10000 };
 
 static void pretend(const char *nvml, const char *variable, const char *value)
 {
-    static const char *const all[] = {"FAKE_MIG",  "FAKE_LOST", "FAKE_INIT", "FAKE_CUDA",   "FAKE_ARCH",  "FAKE_END",
-                                      "FAKE_FREE", "FAKE_ECC",  "FAKE_MODE", "FAKE_HIDDEN", "FAKE_REPAIR"};
+    static const char *const all[] = {"FAKE_MIG",  "FAKE_LOST",   "FAKE_INIT",  "FAKE_CUDA",
+                                      "FAKE_ARCH", "FAKE_END",    "FAKE_FREE",  "FAKE_ECC",
+                                      "FAKE_MODE", "FAKE_HIDDEN", "FAKE_REPAIR"};
     for (size_t i = 0; i < sizeof all / sizeof *all; i++) (void)unsetenv(all[i]);
     (void)setenv("KILN_NVML", nvml, 1);
     (void)setenv("FAKE_GPUS", "3", 1);
@@ -367,7 +421,10 @@ static kiln_gpu_list gpus_with(const char *nvml, const char *variable, const cha
     return gpus;
 }
 
-static void no_child_is_left(void) { assert_true(waitpid(-1, NULL, WNOHANG) < 0 && errno == ECHILD); }
+static void no_child_is_left(void)
+{
+    assert_true(waitpid(-1, NULL, WNOHANG) < 0 && errno == ECHILD);
+}
 
 static void nvml_tells_gpus_and_instances(void **state)
 {
@@ -423,7 +480,8 @@ static void nvml_tells_memory_address_and_health(void **state)
     assert_true(g.items[0].prohibited && !g.items[0].exclusive && !g.items[1].prohibited);
     g = gpus_with(library, "FAKE_MODE", "3");
     assert_true(!g.items[0].prohibited && g.items[0].exclusive);
-    g = gpus_with(library, "FAKE_MIG", "1"); /* memory is the instance's, the address is the GPU's */
+    /* memory is the instance's, the address is the GPU's */
+    g = gpus_with(library, "FAKE_MIG", "1");
     assert_int_equal(g.items[2].total_bytes, 100 << 20);
     assert_string_equal(g.items[2].pci, "0000:1b:00.0");
     g = gpus_with(old_library, "FAKE_FREE", "700");
@@ -445,21 +503,25 @@ static void nvml_that_does_not_answer_is_a_reason(void **state)
     assert_int_equal(g.n, 0);
     assert_non_null(strstr(g.why_none, "says: Driver Not Loaded"));
     assert_false(g.broken);
-    g = gpus_with(library, "FAKE_INIT", "18"); /* the driver and its library differ, as after an update */
+    /* the driver and its library differ, as after an update */
+    g = gpus_with(library, "FAKE_INIT", "18");
     assert_int_equal(g.n, 0);
     assert_true(g.broken);
     g = gpus_with("libm.so.6", "FAKE_GPUS", "3");
     assert_non_null(strstr(g.why_none, "is not NVML"));
-    g = gpus_with(library, "FAKE_CUDA", "0"); /* a container that was given no more than nvidia-smi */
+    /* a container that was given no more than nvidia-smi */
+    g = gpus_with(library, "FAKE_CUDA", "0");
     assert_int_equal(g.n_gpus, 3);
-    assert_string_equal(g.why_none, "NVIDIA's driver is here, but not its CUDA library (libcuda.so.1)");
+    assert_string_equal(g.why_none,
+                        "NVIDIA's driver is here, but not its CUDA library (libcuda.so.1)");
 }
 
 static void nothing_of_nvml_stays_here(void **state)
 {
     (void)state;
     assert_int_equal(gpus_with(library, "FAKE_GPUS", "1").n, 1);
-    assert_null(dlopen(library, RTLD_NOW | RTLD_NOLOAD)); /* it is never unloaded where it was loaded, as libcuda */
+    /* it is never unloaded where it was loaded, as libcuda */
+    assert_null(dlopen(library, RTLD_NOW | RTLD_NOLOAD));
     no_child_is_left();
 }
 
@@ -469,7 +531,8 @@ static void a_driver_that_is_ill_is_a_reason(void **state)
     kiln_gpu_list g = gpus_with(library, "FAKE_END", "11");
     assert_int_equal(g.n, 0);
     assert_true(g.broken);
-    assert_string_equal(g.why_none, "NVIDIA's management library failed when asked for GPUs (signal 11)");
+    assert_string_equal(g.why_none,
+                        "NVIDIA's management library failed when asked for GPUs (signal 11)");
     no_child_is_left();
     pretend(library, "FAKE_END", "0");
     assert_int_equal(kiln_gpus_list(300, &g, NULL), KILN_OK);

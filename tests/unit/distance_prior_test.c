@@ -1,4 +1,5 @@
-/* distance_prior_test -- when an orbit of our own is no judge of a scene, and what rows weigh then. */
+/* distance_prior_test -- when an orbit of our own is no judge of a scene, and what rows weigh
+ * then. */
 #include "stages/lod/distance_prior.h"
 
 #include <float.h>
@@ -14,7 +15,8 @@ static void what_is_near_the_middle_weighs_more(void **state)
 {
     (void)state;
     const kiln_distance_prior p = {.middle = {1, 2, 3}, .radius = 2};
-    const double at[] = {1, 2, 3}, within[] = {1, 3.5, 3}, border[] = {3, 2, 3}, away[] = {1, 2, 35};
+    const double at[] = {1, 2, 3}, within[] = {1, 3.5, 3}, border[] = {3, 2, 3},
+                 away[] = {1, 2, 35};
     assert_true(fabs((double)kiln_distance_prior_of(&p, border, 4) - 1) < 1e-6);
     assert_true(kiln_distance_prior_of(&p, at, 4) == kiln_distance_prior_of(&p, border, 4));
     assert_true(kiln_distance_prior_of(&p, within, 4) == kiln_distance_prior_of(&p, border, 4));
@@ -42,7 +44,8 @@ static void cameras_of_people_say_what_is_seen(void **state)
     const kiln_camera cameras[2] = {{.synthetic = true}, {.synthetic = false}};
     kiln_distance_prior p = {.radius = 7};
     kiln_error err = {0};
-    assert_int_equal(kiln_distance_prior_find(NULL, &scene, &none, cameras, 1, &p, &err), KILN_OK); /* no rows */
+    /* no rows */
+    assert_int_equal(kiln_distance_prior_find(NULL, &scene, &none, cameras, 1, &p, &err), KILN_OK);
     assert_true(p.radius == 0);
     const kiln_layer some = {.count = 10};
     p.radius = 7;

@@ -1,4 +1,5 @@
-/* draw_device -- a device of host memory with a store, for tests of what stays there (kernels/draw/store.h). */
+/* draw_device -- a device of host memory with a store, for tests of what stays there
+ * (kernels/draw/store.h). */
 #ifndef KILN_TESTS_DRAW_DEVICE_H
 #define KILN_TESTS_DRAW_DEVICE_H
 
@@ -38,7 +39,8 @@ static inline void draw_on(const device *d, scene *s, const picture *right)
     picture p;
     kiln_error err = {0};
     s->draw.store = d->store;
-    if (picture_draw(&p, d->runner, s, &err) != KILN_OK) fail_msg("cap %llu: %s", (unsigned long long)d->cap, err.msg);
+    if (picture_draw(&p, d->runner, s, &err) != KILN_OK)
+        fail_msg("cap %llu: %s", (unsigned long long)d->cap, err.msg);
     must_be_equal(right, &p);
     picture_free(&p);
     s->draw.store = NULL;

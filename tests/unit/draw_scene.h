@@ -1,5 +1,5 @@
-/* draw_scene -- a small scene of random Gaussians in chunks and pictures of it, for tests of kernels/draw on a device of host
- * memory. */
+/* draw_scene -- a small scene of random Gaussians in chunks and pictures of it, for tests of
+ * kernels/draw on a device of host memory. */
 #ifndef KILN_TESTS_DRAW_SCENE_H
 #define KILN_TESTS_DRAW_SCENE_H
 
@@ -50,19 +50,22 @@ static kiln_status give_chunk(void *context, uint32_t index, kiln_draw_chunk *ou
     return KILN_OK;
 }
 
-static kiln_status give_label(void *context, uint32_t index, kiln_draw_chunk_header *out, kiln_error *err)
+static kiln_status give_label(void *context, uint32_t index, kiln_draw_chunk_header *out,
+                              kiln_error *err)
 {
     const scene *s = context;
     const uint64_t key[2] = {s->seed, index};
     (void)err;
-    *out = (kiln_draw_chunk_header){
-        .n = s->chunks[index].n, .hidden = s->last_hidden && index == CHUNKS - 1, .colour = !s->colourless};
+    *out = (kiln_draw_chunk_header){.n = s->chunks[index].n,
+                                    .hidden = s->last_hidden && index == CHUNKS - 1,
+                                    .colour = !s->colourless};
     memcpy(out->key, key, sizeof out->key);
     return KILN_OK;
 }
 
 /* The middle chunk is empty. */
-static void scene_make(scene *s, uint32_t width, uint32_t height, kiln_profile_id profile, uint64_t seed)
+static void scene_make(scene *s, uint32_t width, uint32_t height, kiln_profile_id profile,
+                       uint64_t seed)
 {
     static gaussian g[MOST];
     static const uint64_t n[CHUNKS] = {900, 0, 400};
@@ -125,8 +128,10 @@ static void picture_free(picture *p)
 static inline void must_be_equal(const picture *a, const picture *b)
 {
     assert_int_equal(a->drawing.n, b->drawing.n);
-    assert_memory_equal(a->drawing.splats, b->drawing.splats, a->drawing.n * sizeof *a->drawing.splats);
-    assert_memory_equal(a->drawing.chunk, b->drawing.chunk, a->drawing.n * sizeof *a->drawing.chunk);
+    assert_memory_equal(a->drawing.splats, b->drawing.splats,
+                        a->drawing.n * sizeof *a->drawing.splats);
+    assert_memory_equal(a->drawing.chunk, b->drawing.chunk,
+                        a->drawing.n * sizeof *a->drawing.chunk);
     assert_int_equal(a->pairs, b->pairs);
     assert_memory_equal(a->rgba, b->rgba, a->pixels * 4 * sizeof *a->rgba);
     assert_memory_equal(a->depth, b->depth, a->pixels * sizeof *a->depth);

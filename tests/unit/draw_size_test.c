@@ -1,5 +1,6 @@
-/* draw_size_test -- host memory of collecting and of a picture, as draw_size.c predicts it, beside what the process really
- * takes (its resident high-water mark). The prediction is never exceeded, and is not far above. */
+/* draw_size_test -- host memory of collecting and of a picture, as draw_size.c predicts it, beside
+ * what the process really takes (its resident high-water mark). The prediction is never exceeded,
+ * and is not far above. */
 #include "kernels/draw/draw.h"
 #include "tests/unit/own_memory.h"
 #include "tests/unit/project_planes.h"
@@ -11,7 +12,7 @@
 
 enum { ROWS = 65536, CHUNKS = 12 };
 
-/* ---- the process's memory ----------------------------------------------------------------------------------------------- */
+/* ---- the process's memory -------------------------------------------------------------------- */
 static uint64_t status_kib(const char *field)
 {
     char line[128];
@@ -19,12 +20,14 @@ static uint64_t status_kib(const char *field)
     FILE *f = fopen("/proc/self/status", "r");
     assert_non_null(f);
     while (fgets(line, sizeof line, f))
-        if (strncmp(line, field, strlen(field)) == 0) (void)sscanf(line + strlen(field), ": %llu", &kib);
+        if (strncmp(line, field, strlen(field)) == 0)
+            (void)sscanf(line + strlen(field), ": %llu", &kib);
     fclose(f);
     return kib;
 }
 
-/* The high-water mark starts anew; false where the kernel does not let us. Returns what is held now, in bytes. */
+/* The high-water mark starts anew; false where the kernel does not let us. Returns what is held
+ * now, in bytes. */
 static bool measure_from_here(uint64_t *held)
 {
     FILE *f = fopen("/proc/self/clear_refs", "w");
@@ -40,7 +43,7 @@ static uint64_t taken_since(uint64_t held)
     return most > held ? most - held : 0;
 }
 
-/* ---- a scene: one chunk, shown CHUNKS times ------------------------------------------------------------------------------ */
+/* ---- a scene: one chunk, shown CHUNKS times -------------------------------------------------- */
 typedef struct {
     kiln_view view;
     float *planes;
@@ -62,7 +65,8 @@ static kiln_status give_chunk(void *context, uint32_t index, kiln_draw_chunk *ou
 
 static kiln_draw_scene scene_make(scene *s)
 {
-    static const double r[9] = {1, 0, 0, 0, 1, 0, 0, 0, 1}, t[3] = {0, 0, 0}, lens[4] = {600, 600, 480, 270};
+    static const double r[9] = {1, 0, 0, 0, 1, 0, 0, 0, 1}, t[3] = {0, 0, 0},
+                        lens[4] = {600, 600, 480, 270};
     kg_rng random = {5, 0};
     kiln_view_init(&s->view, r, t, t, lens, 960, 540, 0.2f, 1e10f);
     s->planes = malloc((size_t)11 * ROWS * sizeof *s->planes);
@@ -78,8 +82,11 @@ static kiln_draw_scene scene_make(scene *s)
         s->planes[10 * ROWS + i] = 1.0f;
         s->rows[i] = i;
     }
-    return (kiln_draw_scene){
-        .view = &s->view, .profile = KILN_PROFILE_INRIA, .n_chunks = CHUNKS, .chunk = give_chunk, .context = s};
+    return (kiln_draw_scene){.view = &s->view,
+                             .profile = KILN_PROFILE_INRIA,
+                             .n_chunks = CHUNKS,
+                             .chunk = give_chunk,
+                             .context = s};
 }
 
 static void scene_free(scene *s)
@@ -99,12 +106,13 @@ static kiln_runner *cpu_runner(void)
 
 static void must_agree(const char *what, uint64_t taken, uint64_t predicted)
 {
-    print_message("%s: %.1f MiB taken, %.1f predicted\n", what, (double)taken / (1 << 20), (double)predicted / (1 << 20));
+    print_message("%s: %.1f MiB taken, %.1f predicted\n", what, (double)taken / (1 << 20),
+                  (double)predicted / (1 << 20));
     assert_true(taken <= predicted);
     assert_true(taken >= predicted / 2);
 }
 
-/* ---- tests --------------------------------------------------------------------------------------------------------------- */
+/* ---- tests ----------------------------------------------------------------------------------- */
 static void collecting_takes_what_is_predicted(void **state)
 {
     needs_own_memory();
@@ -116,13 +124,15 @@ static void collecting_takes_what_is_predicted(void **state)
     kiln_runner *r = cpu_runner();
     (void)state;
     if (!measure_from_here(&held)) skip();
-    const uint64_t own = status_kib("RssAnon") << 10; /* pages of programs come, too, when they are first run */
+    /* pages of programs come, too, when they are first run */
+    const uint64_t own = status_kib("RssAnon") << 10;
     if (kiln_draw_collect(r, &draw, &d, &err) != KILN_OK) fail_msg("%s", err.msg);
     const uint64_t taken = taken_since(held);
     const kiln_draw_size size = {.visible = d.n, .largest_chunk = ROWS};
     assert_true(d.n > (uint64_t)CHUNKS * ROWS / 2);
     must_agree("collecting", taken, kiln_draw_collect_bytes(&size));
-    must_agree("a drawing", (status_kib("RssAnon") << 10) - own, kiln_draw_kept_bytes(&size) + (1 << 20));
+    must_agree("a drawing", (status_kib("RssAnon") << 10) - own,
+               kiln_draw_kept_bytes(&size) + (1 << 20));
     kiln_drawing_release(&d);
     kiln_runner_free(r);
     scene_free(&s);
@@ -143,7 +153,8 @@ static void a_picture_takes_what_is_predicted(void **state)
     memset(rgba, 1, (size_t)s.view.width * s.view.height * 4 * sizeof *rgba);
     assert_int_equal(kiln_draw_collect(r, &draw, &d, &err), KILN_OK);
     assert_int_equal(kiln_view_tiles_y(&s.view), 34);
-    const kiln_tile_pairs_count_args count = {.n = d.n, .splats = d.splats, .view = &s.view, .row1 = 34, .row_pairs = row_pairs};
+    const kiln_tile_pairs_count_args count = {
+        .n = d.n, .splats = d.splats, .view = &s.view, .row1 = 34, .row_pairs = row_pairs};
     assert_int_equal(kiln_runner_run(r, KILN_OP_tile_pairs_count, &count, &err), KILN_OK);
     kiln_runner_trim(r);
     kiln_draw_size size = {.visible = d.n, .largest_chunk = ROWS};
@@ -154,8 +165,9 @@ static void a_picture_takes_what_is_predicted(void **state)
     kiln_draw_stats stats;
     if (kiln_draw_picture(r, &draw, &d, &want, &stats, &err) != KILN_OK) fail_msg("%s", err.msg);
     const uint64_t taken = taken_since(held), lists = 4 * size.band_pairs;
-    print_message("a picture of %llu pairs, %llu in a band: %.1f MiB taken, %.1f predicted\n", (unsigned long long)stats.pairs,
-                  (unsigned long long)size.band_pairs, (double)taken / (1 << 20),
+    print_message("a picture of %llu pairs, %llu in a band: %.1f MiB taken, %.1f predicted\n",
+                  (unsigned long long)stats.pairs, (unsigned long long)size.band_pairs,
+                  (double)taken / (1 << 20),
                   (double)kiln_draw_picture_bytes(&size, &s.view) / (1 << 20));
     assert_true(taken >= lists / 2 && taken <= kiln_draw_picture_bytes(&size, &s.view));
     free(rgba);
@@ -184,10 +196,11 @@ static void slabs_take_what_is_predicted(void **state)
     const kiln_draw_want want = {.ways = KILN_DRAW_SLABS, .rgba = rgba, .capacity = capacity};
     if (kiln_draw(r, &draw, &want, &stats, &err) != KILN_OK) fail_msg("%s", err.msg);
     const uint64_t taken = taken_since(held);
-    const kiln_draw_size size = {.visible = capacity,
-                                 .largest_chunk = ROWS,
-                                 .band_pairs = stats.pairs < KILN_BAND_PAIRS ? stats.pairs : KILN_BAND_PAIRS,
-                                 .band_tiles = (uint64_t)kiln_view_tiles_x(&s.view) * kiln_view_tiles_y(&s.view)};
+    const kiln_draw_size size = {
+        .visible = capacity,
+        .largest_chunk = ROWS,
+        .band_pairs = stats.pairs < KILN_BAND_PAIRS ? stats.pairs : KILN_BAND_PAIRS,
+        .band_tiles = (uint64_t)kiln_view_tiles_x(&s.view) * kiln_view_tiles_y(&s.view)};
     const kiln_draw_size whole = {.visible = stats.visible, .largest_chunk = ROWS};
     assert_in_range(stats.slabs, 6, 9);
     must_agree("slabs", taken, kiln_draw_slabs_bytes(&size, &s.view, CHUNKS));
@@ -223,9 +236,11 @@ static void bands_are_those_that_are_drawn(void **state)
 
 int main(void)
 {
-    (void)mallopt(M_MMAP_THRESHOLD, 1 << 20); /* what is freed goes back at once, whatever was allocated before */
-    const struct CMUnitTest tests[] = {
-        cmocka_unit_test(bands_are_those_that_are_drawn), cmocka_unit_test(collecting_takes_what_is_predicted),
-        cmocka_unit_test(a_picture_takes_what_is_predicted), cmocka_unit_test(slabs_take_what_is_predicted)};
+    /* what is freed goes back at once, whatever was allocated before */
+    (void)mallopt(M_MMAP_THRESHOLD, 1 << 20);
+    const struct CMUnitTest tests[] = {cmocka_unit_test(bands_are_those_that_are_drawn),
+                                       cmocka_unit_test(collecting_takes_what_is_predicted),
+                                       cmocka_unit_test(a_picture_takes_what_is_predicted),
+                                       cmocka_unit_test(slabs_take_what_is_predicted)};
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

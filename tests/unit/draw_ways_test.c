@@ -1,5 +1,6 @@
-/* draw_ways_test -- which way draws a view (kiln_draw), on a device of host memory: each in its turn, where it is allowed, can, and
- * has the memory; and what callers may have of a drawing in between. The bits are those of any other way. */
+/* draw_ways_test -- which way draws a view (kiln_draw), on a device of host memory: each in its
+ * turn, where it is allowed, can, and has the memory; and what callers may have of a drawing in
+ * between. The bits are those of any other way. */
 #include "kernels/draw/draw.h"
 #include "tests/unit/draw_device.h"
 
@@ -31,7 +32,8 @@ static void view_free(view *v)
 
 static kiln_draw_want want_of(const view *v, unsigned ways)
 {
-    return (kiln_draw_want){.ways = ways, .background = background, .rgba = v->rgba, .depth = v->depth};
+    return (kiln_draw_want){
+        .ways = ways, .background = background, .rgba = v->rgba, .depth = v->depth};
 }
 
 /* Returns the way that has drawn, whose picture must be right. */
@@ -81,7 +83,8 @@ static void each_has_its_turn(void **state)
     view_free(&v);
 }
 
-/* A device that is too small for the drawing tells how much of it a slab may have, if that is of use. */
+/* A device that is too small for the drawing tells how much of it a slab may have, if that is of
+ * use. */
 static void what_the_device_refuses_has_another_way(void **state)
 {
     view v;
@@ -99,11 +102,14 @@ static void what_the_device_refuses_has_another_way(void **state)
         (void)by(&v, &d, KILN_DRAW_DEVICE | KILN_DRAW_HOST); /* nobody asks */
         assert_true(v.stats.way != 0 && v.stats.device_capacity == 0);
         device_close(&d);
-        const kiln_draw_size size = {
-            .visible = v.right.drawing.n, .largest_chunk = 900, .band_pairs = v.right.pairs, .band_tiles = 294};
+        const kiln_draw_size size = {.visible = v.right.drawing.n,
+                                     .largest_chunk = 900,
+                                     .band_pairs = v.right.pairs,
+                                     .band_tiles = 294};
         kiln_draw_want want = want_of(&v, KILN_DRAW_DEVICE | KILN_DRAW_SLABS | KILN_DRAW_HOST);
         d = device_open(cap);
-        const bool fits = drawn_by(&v, &d, &want) == KILN_DRAW_DEVICE; /* a drawing does, and its lists come to host memory */
+        /* a drawing does, and its lists come to host memory */
+        const bool fits = drawn_by(&v, &d, &want) == KILN_DRAW_DEVICE;
         device_close(&d);
         if (fits) continue;
         assert_int_equal(v.stats.way, KILN_DRAW_SLABS);
@@ -122,8 +128,7 @@ static void what_the_device_refuses_has_another_way(void **state)
     view_free(&v);
 }
 
-/* ---- the memory of a picture ---------------------------------------------------------------------------------------------------
- */
+/* ---- the memory of a picture ----------------------------------------------------------------- */
 typedef struct {
     float *rgba;
     unsigned asked, launches; /* of the device by then */
@@ -168,8 +173,7 @@ static void memory_is_asked_for_when_it_is_needed(void **state)
     view_free(&v);
 }
 
-/* ---- stored lists ---------------------------------------------------------------------------------------------------------------
- */
+/* ---- stored lists ---------------------------------------------------------------------------- */
 enum { ROWS = 14, BANDS = 3 };
 
 typedef struct {
@@ -179,8 +183,8 @@ typedef struct {
     unsigned opened, read;
 } table;
 
-static kiln_status open_table(void *context, uint64_t visible, uint32_t *n_bands, const uint32_t **starts, const uint64_t **pairs,
-                              kiln_error *err)
+static kiln_status open_table(void *context, uint64_t visible, uint32_t *n_bands,
+                              const uint32_t **starts, const uint64_t **pairs, kiln_error *err)
 {
     table *t = context;
     (void)err;
@@ -192,7 +196,8 @@ static kiln_status open_table(void *context, uint64_t visible, uint32_t *n_bands
     return KILN_OK;
 }
 
-static kiln_status read_table(void *context, uint32_t band, uint32_t *tile_counts, uint32_t *ranks, kiln_error *err)
+static kiln_status read_table(void *context, uint32_t band, uint32_t *tile_counts, uint32_t *ranks,
+                              kiln_error *err)
 {
     table *t = context;
     kiln_runner *r = fake_runner(KILN_RUNNER_CPU, 0);
@@ -216,8 +221,11 @@ static table table_of(const view *v)
     kiln_error err = {0};
     uint64_t rows[ROWS];
     kiln_runner *r = fake_runner(KILN_RUNNER_CPU, 0);
-    const kiln_tile_pairs_count_args a = {
-        .n = v->right.drawing.n, .splats = v->right.drawing.splats, .view = &v->s.view, .row1 = ROWS, .row_pairs = rows};
+    const kiln_tile_pairs_count_args a = {.n = v->right.drawing.n,
+                                          .splats = v->right.drawing.splats,
+                                          .view = &v->s.view,
+                                          .row1 = ROWS,
+                                          .row_pairs = rows};
     assert_int_equal(kiln_runner_run(r, KILN_OP_tile_pairs_count, &a, &err), KILN_OK);
     for (unsigned b = 0; b < BANDS; b++)
         for (uint32_t row = t.starts[b]; row < t.starts[b + 1]; row++) t.pairs[b] += rows[row];
@@ -234,7 +242,8 @@ static void stored_lists_draw_the_picture(void **state)
     const kiln_draw_lists lists = {.open = open_table, .read = read_table, .context = &t};
     for (unsigned k = 0; k < 2; k++) { /* a drawing on a device, and one in host memory */
         device d = device_open(LARGE);
-        kiln_draw_want want = want_of(&v, k == 0 ? KILN_DRAW_DEVICE | KILN_DRAW_HOST : KILN_DRAW_HOST);
+        kiln_draw_want want =
+            want_of(&v, k == 0 ? KILN_DRAW_DEVICE | KILN_DRAW_HOST : KILN_DRAW_HOST);
         want.lists = &lists;
         t.opened = t.read = 0;
         assert_true(drawn_by(&v, &d, &want) != 0);
@@ -277,5 +286,6 @@ int main(void)
         cmocka_unit_test(stored_lists_draw_the_picture),
         cmocka_unit_test(a_band_with_too_many_pairs_is_refused),
     };
-    return cmocka_run_group_tests_name("draw ways", tests, fake_nothing_is_left, fake_nothing_is_left);
+    return cmocka_run_group_tests_name("draw ways", tests, fake_nothing_is_left,
+                                       fake_nothing_is_left);
 }

@@ -1,5 +1,6 @@
-/* draw_weights_test -- shares of a scene's picture (kernels/draw/shares.h): each lands in its row, and the bits are the same
- * in one piece, in slabs, on a device of host memory with any cap (fake_device.h).
+/* draw_weights_test -- shares of a scene's picture (kernels/draw/shares.h): each lands in its row,
+ * and the bits are the same in one piece, in slabs, on a device of host memory with any cap
+ * (fake_device.h).
  *
  * starts first */
 #include "kernels/blend_weights/blend_weights.h"
@@ -36,15 +37,17 @@ static void sums_free(sums *all)
 }
 
 /* capacity 0: slabs where only they keep the drawing on a device. */
-static kiln_status add_shares(kiln_runner *r, const scene *s, uint64_t capacity, uint64_t *const *of, const sums *besides,
-                              kiln_draw_stats *stats, kiln_error *err)
+static kiln_status add_shares(kiln_runner *r, const scene *s, uint64_t capacity,
+                              uint64_t *const *of, const sums *besides, kiln_draw_stats *stats,
+                              kiln_error *err)
 {
-    const kiln_draw_want want = {.ways = capacity ? KILN_DRAW_SLABS : KILN_DRAW_DEVICE | KILN_DRAW_SLABS | KILN_DRAW_HOST,
-                                 .capacity = capacity,
-                                 .sums = of,
-                                 .peaks = besides ? besides->peaks : NULL,
-                                 .alphas = besides ? besides->alphas : NULL,
-                                 .mask = besides ? besides->mask : NULL};
+    const kiln_draw_want want = {
+        .ways = capacity ? KILN_DRAW_SLABS : KILN_DRAW_DEVICE | KILN_DRAW_SLABS | KILN_DRAW_HOST,
+        .capacity = capacity,
+        .sums = of,
+        .peaks = besides ? besides->peaks : NULL,
+        .alphas = besides ? besides->alphas : NULL,
+        .mask = besides ? besides->mask : NULL};
     return kiln_draw(r, &s->draw, &want, stats, err);
 }
 
@@ -65,7 +68,8 @@ static sums weigh_besides(kiln_runner *r, scene *s, uint64_t capacity, kiln_draw
     const uint32_t width = s->draw.view->width, height = s->draw.view->height;
     sums all = sums_make(s);
     all.mask = memory((uint64_t)width * height, 1);
-    for (uint32_t i = 0; i < width * height; i++) all.mask[i] = i % width < width / 3 || i % width > width / 2;
+    for (uint32_t i = 0; i < width * height; i++)
+        all.mask[i] = i % width < width / 3 || i % width > width / 2;
     s->colourless = true;
     if (add_shares(r, s, capacity, all.of, &all, stats, &err) != KILN_OK) fail_msg("%s", err.msg);
     s->colourless = false;
@@ -76,7 +80,8 @@ static void must_be(const scene *s, const sums *right, sums *got)
 {
     for (uint32_t k = 0; k < CHUNKS; k++) {
         assert_memory_equal(right->of[k], got->of[k], s->chunks[k].n * sizeof *got->of[k]);
-        assert_memory_equal(right->alphas[k], got->alphas[k], s->chunks[k].n * sizeof *got->alphas[k]);
+        assert_memory_equal(right->alphas[k], got->alphas[k],
+                            s->chunks[k].n * sizeof *got->alphas[k]);
         assert_memory_equal(right->peaks[k], got->peaks[k], s->chunks[k].n * sizeof *got->peaks[k]);
     }
     sums_free(got);
@@ -114,7 +119,8 @@ static void shares_land_in_their_rows(void **state)
     scene_free(&s);
 }
 
-/* A peak is no more than the share, and no less than its part of a pixel; alphas are at least the share. */
+/* A peak is no more than the share, and no less than its part of a pixel; alphas are at least the
+ * share. */
 static void peaks_and_alphas_fit_shares(void **state)
 {
     scene s;
@@ -126,8 +132,10 @@ static void peaks_and_alphas_fit_shares(void **state)
     sums plain = weigh(r, &s, 0, &stats), got = weigh_besides(r, &s, 0, &stats);
     for (uint32_t k = 0; k < CHUNKS; k++)
         for (uint64_t i = 0; i < s.chunks[k].n; i++) {
-            assert_true(got.of[k][i] <= plain.of[k][i] && plain.alphas[k][i] == 0 && plain.peaks[k][i] == 0);
-            assert_true(got.peaks[k][i] <= got.of[k][i] && got.of[k][i] <= got.alphas[k][i] && got.peaks[k][i] < KILN_BLEND_UNIT);
+            assert_true(got.of[k][i] <= plain.of[k][i] && plain.alphas[k][i] == 0 &&
+                        plain.peaks[k][i] == 0);
+            assert_true(got.peaks[k][i] <= got.of[k][i] && got.of[k][i] <= got.alphas[k][i] &&
+                        got.peaks[k][i] < KILN_BLEND_UNIT);
             hidden += got.alphas[k][i] > got.of[k][i];
             drawn += got.of[k][i] > 0 && got.of[k][i] < plain.of[k][i];
         }

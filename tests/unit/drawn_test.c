@@ -1,8 +1,10 @@
-/* drawn -- which chunks a view draws, of a layer and of its levels, and which of them its keys depend on. */
+/* drawn -- which chunks a view draws, of a layer and of its levels, and which of them its keys
+ * depend on. */
 #include "levels_fixture.h"
 #include "stages/frame/frame.h"
 
-/* A manifest with the layers of levels_fixture.h, and a camera before them: all boxes are at the origin. */
+/* A manifest with the layers of levels_fixture.h, and a camera before them: all boxes are at the
+ * origin. */
 typedef struct {
     kiln_manifest *m;
     kiln_view_request request;
@@ -18,8 +20,14 @@ static bake open_bake(void **state)
     kiln_scene *scene = calloc(1, sizeof *scene);
     b.m = open_manifest(in_scratch(state, "m.db", path), KILN_OPEN_CREATE);
     put_small_levels(b.m);
-    *camera = (kiln_camera){
-        .r = {1, 0, 0, 0, 1, 0, 0, 0, 1}, .t = {0, 0, 4}, .width = 64, .height = 48, .fx = 60, .fy = 60, .cx = 32, .cy = 24};
+    *camera = (kiln_camera){.r = {1, 0, 0, 0, 1, 0, 0, 0, 1},
+                            .t = {0, 0, 4},
+                            .width = 64,
+                            .height = 48,
+                            .fx = 60,
+                            .fy = 60,
+                            .cx = 32,
+                            .cy = 24};
     OK(kiln_view_request_init(&b.request, &options, scene, camera, &err));
     free(scene);
     free(camera);
@@ -35,7 +43,8 @@ static kiln_drawn drawn_of(const bake *b, bool with_levels)
 }
 
 /* The names of the chunks that a level takes, each with a blank behind it. */
-static kiln_view_chunks chunks_of(const bake *b, const kiln_drawn *d, const char *level, char names[1024])
+static kiln_view_chunks chunks_of(const bake *b, const kiln_drawn *d, const char *level,
+                                  char names[1024])
 {
     kiln_error err = {0};
     kiln_level_wish wish;
@@ -47,13 +56,15 @@ static kiln_view_chunks chunks_of(const bake *b, const kiln_drawn *d, const char
     for (uint32_t i = 0; i < c.n; i++) {
         assert_true(i == 0 || c.numbers[i] > c.numbers[i - 1]);
         assert_true(c.numbers[i] < d->chunks->n_chunks);
-        used += (size_t)snprintf(names + used, 1024 - used, "%s ", d->chunks->chunks[c.numbers[i]].name);
+        used += (size_t)snprintf(names + used, 1024 - used, "%s ",
+                                 d->chunks->chunks[c.numbers[i]].name);
         assert_true(used < 1024);
     }
     return c;
 }
 
-static void level_is(const bake *b, const kiln_drawn *d, const char *level, const char *want, uint64_t rows)
+static void level_is(const bake *b, const kiln_drawn *d, const char *level, const char *want,
+                     uint64_t rows)
 {
     char names[1024];
     kiln_view_chunks c = chunks_of(b, d, level, names);
@@ -74,7 +85,8 @@ static void a_view_takes_chunks_of_both_layers(void **state)
     assert_ptr_equal(full.chunks, full.layer);
     level_is(&b, &full, "0", all, 30);
     level_is(&b, &d, "0", all, 30);
-    level_is(&b, &d, "1", "/0/0-3@1 /0/4@1 /0/5-7@1 /2/4/1@1 /3-5@1 /6/0@1 /6/1-7@1 ", 2 + 4 + 1 + 2 + 3 + 1 + 1);
+    level_is(&b, &d, "1", "/0/0-3@1 /0/4@1 /0/5-7@1 /2/4/1@1 /3-5@1 /6/0@1 /6/1-7@1 ",
+             2 + 4 + 1 + 2 + 3 + 1 + 1);
     level_is(&b, &d, "3", "/0@3 /2/4/1@2 /3-5@2 /6@3 ", 2 + 1 + 1 + 1);
     level_is(&b, &d, "4", "/@4 ", 2);
     level_is(&b, &d, "dB:200", all, 30);
@@ -102,7 +114,8 @@ static void a_level_that_is_named_leaves_its_chunks_alone(void **state)
     const bake b = open_bake(state);
     kiln_error err = {0};
     kiln_drawn d = drawn_of(&b, true), again;
-    const kiln_level_wish three = {.form = KILN_LEVEL_AT, .level = 3}, some = {.form = KILN_LEVEL_DB, .db = 30};
+    const kiln_level_wish three = {.form = KILN_LEVEL_AT, .level = 3},
+                          some = {.form = KILN_LEVEL_DB, .db = 30};
     const kiln_hash key = table_key(&b, &d, "3");
     OK(kiln_drawn_narrow(&d, &some, &err)); /* views take other cuts */
     assert_int_equal(d.chunks->n_chunks, N_SMALL + d.levels->n_chunks);
@@ -155,7 +168,8 @@ static void keys_are_of_the_chunks_that_are_drawn_alone(void **state)
 {
     const bake b = open_bake(state);
     kiln_drawn d = drawn_of(&b, true), full = drawn_of(&b, false);
-    const kiln_hash in_full = table_key(&b, &full, "0"), level1 = table_key(&b, &d, "1"), level3 = table_key(&b, &d, "3");
+    const kiln_hash in_full = table_key(&b, &full, "0"), level1 = table_key(&b, &d, "1"),
+                    level3 = table_key(&b, &d, "3");
     assert_true(same_key(table_key(&b, &d, "0"), in_full));
     assert_true(same_key(table_key(&b, &d, "dB:200"), in_full));
     assert_false(same_key(level1, in_full));
@@ -199,11 +213,15 @@ static void a_view_says_how_much_of_each_level_it_takes(void **state)
 int main(void)
 {
     const struct CMUnitTest tests[] = {
-        cmocka_unit_test_setup_teardown(a_view_takes_chunks_of_both_layers, make_scratch, remove_scratch),
-        cmocka_unit_test_setup_teardown(a_level_that_is_named_leaves_its_chunks_alone, make_scratch, remove_scratch),
+        cmocka_unit_test_setup_teardown(a_view_takes_chunks_of_both_layers, make_scratch,
+                                        remove_scratch),
+        cmocka_unit_test_setup_teardown(a_level_that_is_named_leaves_its_chunks_alone, make_scratch,
+                                        remove_scratch),
         cmocka_unit_test_setup_teardown(what_is_named_is_read_again, make_scratch, remove_scratch),
-        cmocka_unit_test_setup_teardown(keys_are_of_the_chunks_that_are_drawn_alone, make_scratch, remove_scratch),
-        cmocka_unit_test_setup_teardown(a_view_says_how_much_of_each_level_it_takes, make_scratch, remove_scratch),
+        cmocka_unit_test_setup_teardown(keys_are_of_the_chunks_that_are_drawn_alone, make_scratch,
+                                        remove_scratch),
+        cmocka_unit_test_setup_teardown(a_view_says_how_much_of_each_level_it_takes, make_scratch,
+                                        remove_scratch),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -1,5 +1,6 @@
-/* edits_test -- a scene that is moved on export has the rows that it has when it is moved on import; where coordinates are measured
- * from; rows that a move leaves without a finite value are found. */
+/* edits_test -- a scene that is moved on export has the rows that it has when it is moved on
+ * import; where coordinates are measured from; rows that a move leaves without a finite value are
+ * found. */
 #include "stages/formats/clean_rows.h"
 #include "stages/select/edits.h"
 
@@ -76,7 +77,8 @@ static void import_rows(const kiln_edits *e, rows *r)
     assert_non_null(info);
     *info = (kiln_source_info){.kind = KILN_SCENE_SPLATS, .sh_degree = DEGREE, .n_extras = 3};
     for (int a = 0; a < 3; a++)
-        info->extras[a] = (kiln_extra){.name = {'n', (char)('x' + a)}, .type = KILN_TYPE_F32, .keep = KILN_KEEP_ALWAYS};
+        info->extras[a] = (kiln_extra){
+            .name = {'n', (char)('x' + a)}, .type = KILN_TYPE_F32, .keep = KILN_KEEP_ALWAYS};
     assert_int_equal(kiln_rows_alloc(&in, info, &err), KILN_OK);
     assert_int_equal(kiln_clean_alloc(&clean, &err), KILN_OK);
     in.n = N;
@@ -101,8 +103,9 @@ static void import_rows(const kiln_edits *e, rows *r)
 static void moved_on_export_is_moved_on_import(void **state)
 {
     (void)state;
-    const kiln_edits e[] = {edits(1, -2, 300, 10, 70, -33, 2.5), edits(0, 0, 0, 0, 0, 0, 1e-3), edits(0.1, 0, 0, 0, 0, 0, 1),
-                            edits(0, 0, 0, 90, 0, 180, 1), edits(0, 0, 0, 0, 0, 0, 1)};
+    const kiln_edits e[] = {edits(1, -2, 300, 10, 70, -33, 2.5), edits(0, 0, 0, 0, 0, 0, 1e-3),
+                            edits(0.1, 0, 0, 0, 0, 0, 1), edits(0, 0, 0, 90, 0, 180, 1),
+                            edits(0, 0, 0, 0, 0, 0, 1)};
     for (size_t i = 0; i < sizeof e / sizeof *e; i++) {
         rows ours, theirs;
         make_rows(&ours);
@@ -140,8 +143,11 @@ static void another_origin_is_taken_in_double(void **state)
     before = r;
     const kiln_edits none = edits(0, 0, 0, 0, 0, 0, 1);
     assert_int_equal(apply(&none, from, to, &r), N);
-    for (int i = 0; i < N; i++) assert_true(fabs((double)r.means[i] - ((double)before.means[i] + 1)) < 1e-6);
-    for (int i = 0; i < N; i++) assert_true(fabs((double)r.means[2 * N + i] - ((double)before.means[2 * N + i] + 3)) < 1e-6);
+    for (int i = 0; i < N; i++)
+        assert_true(fabs((double)r.means[i] - ((double)before.means[i] + 1)) < 1e-6);
+    for (int i = 0; i < N; i++)
+        assert_true(fabs((double)r.means[2 * N + i] - ((double)before.means[2 * N + i] + 3)) <
+                    1e-6);
 }
 
 static void rows_without_a_finite_value_are_found(void **state)
@@ -162,12 +168,15 @@ static void rows_without_a_finite_value_are_found(void **state)
     assert_int_equal(apply(&turn, nowhere, nowhere, &r), 4);
 }
 
-/* ---- the origin -------------------------------------------------------------------------------------------------------------- */
+/* ---- the origin ------------------------------------------------------------------------------ */
 
-static kiln_chunk box(float lo, float hi) { return (kiln_chunk){.count = 1, .box_min = {lo, lo, lo}, .box_max = {hi, hi, hi}}; }
+static kiln_chunk box(float lo, float hi)
+{
+    return (kiln_chunk){.count = 1, .box_min = {lo, lo, lo}, .box_max = {hi, hi, hi}};
+}
 
-static void origin_of(const kiln_edits *e, kiln_chunk *chunks, uint32_t n, const double (*origins)[3], uint32_t n_layers,
-                      double out[3])
+static void origin_of(const kiln_edits *e, kiln_chunk *chunks, uint32_t n,
+                      const double (*origins)[3], uint32_t n_layers, double out[3])
 {
     kiln_edits_span span = {0};
     for (uint32_t i = 0; i < n_layers; i++) {
@@ -181,8 +190,8 @@ static void origins_are_kept_or_chosen(void **state)
 {
     (void)state;
     kiln_chunk near[2] = {box(-1, 0), box(0, 1)};
-    static const double far[2][3] = {{1e7, 0.25, 0}, {1e7, 0.25, 0}}, mixed[2][3] = {{0, 0, 0}, {100.75, 0, 0}},
-                        none[1][3] = {{0, 0, 0}};
+    static const double far[2][3] = {{1e7, 0.25, 0}, {1e7, 0.25, 0}},
+                        mixed[2][3] = {{0, 0, 0}, {100.75, 0, 0}}, none[1][3] = {{0, 0, 0}};
     double o[3];
     kiln_edits e = edits(0, 0, 0, 0, 0, 0, 1);
     origin_of(&e, near, 2, far, 2, o);
@@ -213,7 +222,8 @@ static void chunks_that_are_not_written_do_not_count(void **state)
     chunks[2].count = 0;
     kiln_edits_span_add(&span, &e, &layer, (uint8_t[]){1, 0, 1}, nowhere);
     kiln_edits_origin(&span, &e, o);
-    assert_memory_equal(o, ((double[3]){10001, 1, 1}), sizeof o); /* the middle, 10000.5, made whole */
+    /* the middle, 10000.5, made whole */
+    assert_memory_equal(o, ((double[3]){10001, 1, 1}), sizeof o);
 }
 
 static void degrees_are_cut_never_raised(void **state)
@@ -228,9 +238,12 @@ static void degrees_are_cut_never_raised(void **state)
 int main(void)
 {
     const struct CMUnitTest tests[] = {
-        cmocka_unit_test(moved_on_export_is_moved_on_import), cmocka_unit_test(what_is_not_moved_keeps_its_bits),
-        cmocka_unit_test(another_origin_is_taken_in_double),  cmocka_unit_test(rows_without_a_finite_value_are_found),
-        cmocka_unit_test(origins_are_kept_or_chosen),         cmocka_unit_test(chunks_that_are_not_written_do_not_count),
+        cmocka_unit_test(moved_on_export_is_moved_on_import),
+        cmocka_unit_test(what_is_not_moved_keeps_its_bits),
+        cmocka_unit_test(another_origin_is_taken_in_double),
+        cmocka_unit_test(rows_without_a_finite_value_are_found),
+        cmocka_unit_test(origins_are_kept_or_chosen),
+        cmocka_unit_test(chunks_that_are_not_written_do_not_count),
         cmocka_unit_test(degrees_are_cut_never_raised),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);

@@ -1,4 +1,5 @@
-/* endian: numbers go to bytes and come back, at odd addresses too, in the order that the name says. */
+/* endian: numbers go to bytes and come back, at odd addresses too, in the order that the name
+ * says. */
 #include "base/endian.h"
 
 #include <setjmp.h>
@@ -9,8 +10,9 @@
 
 static void little_endian_is_lowest_byte_first(void **state)
 {
-    static const unsigned char expected[] = {0x02, 0x01, 0x06, 0x05, 0x04, 0x03, 0x0e, 0x0d, 0x0c, 0x0b, 0x0a, 0x09, 0x08,
-                                             0x07, 0,    0,    0x80, 0x3f, 0,    0,    0,    0,    0,    0,    0,    0xc0};
+    static const unsigned char expected[] = {0x02, 0x01, 0x06, 0x05, 0x04, 0x03, 0x0e, 0x0d, 0x0c,
+                                             0x0b, 0x0a, 0x09, 0x08, 0x07, 0,    0,    0x80, 0x3f,
+                                             0,    0,    0,    0,    0,    0,    0,    0xc0};
     unsigned char bytes[1 + sizeof expected];
     unsigned char *at = kiln_put_u16(bytes + 1, 0xff0102);
     (void)state;

@@ -1,4 +1,5 @@
-/* What the engine does when units, workers and devices fail (KILN_FAULT), and when a run computes only some units.
+/* What the engine does when units, workers and devices fail (KILN_FAULT), and when a run computes
+ * only some units.
  *
  * starts first */
 #include "engine_stage.h"
@@ -25,7 +26,7 @@ static uint32_t quarantined(const char *name)
     return n;
 }
 
-/* ---- retry ------------------------------------------------------------------------------------------------------------ */
+/* ---- retry ----------------------------------------------------------------------------------- */
 static void a_unit_that_fails_once_is_tried_again(void **state)
 {
     (void)state;
@@ -54,7 +55,8 @@ static void a_unit_that_hangs_is_killed_at_the_deadline(void **state)
     assert_int_equal(number("sum"), 6);
 }
 
-/* Stopped before it has said hello: --deadline counts from its start. Without that this test runs into its time limit. */
+/* Stopped before it has said hello: --deadline counts from its start. Without that this test runs
+ * into its time limit. */
 static void a_worker_that_stops_before_its_first_word_is_replaced(void **state)
 {
     (void)state;
@@ -73,7 +75,10 @@ static void a_worker_that_stops_before_its_first_word_is_replaced(void **state)
 }
 
 /* Sleeps for so many tenths of a second. */
-static void doze(int tenths) { nanosleep(&(struct timespec){.tv_sec = tenths / 10, .tv_nsec = tenths % 10 * 100000000L}, NULL); }
+static void doze(int tenths)
+{
+    nanosleep(&(struct timespec){.tv_sec = tenths / 10, .tv_nsec = tenths % 10 * 100000000L}, NULL);
+}
 
 static void time_in_which_everything_was_stopped_is_not_counted(void **state)
 {
@@ -95,8 +100,10 @@ static void time_in_which_everything_was_stopped_is_not_counted(void **state)
 static void what_a_dead_worker_had_not_begun_counts_no_attempt(void **state)
 {
     (void)state;
-    /* each is prefetched behind the one before it: were that an attempt, the last would have none left */
-    assert_int_equal(run_with("unit=0:kill,times=2; unit=1:kill,times=2 unit=2:kill,times=2", "--workers=1"), 0);
+    /* each is prefetched behind the one before it: were that an attempt, the last would have none
+     * left */
+    assert_int_equal(
+        run_with("unit=0:kill,times=2; unit=1:kill,times=2 unit=2:kill,times=2", "--workers=1"), 0);
     assert_int_equal(number("units.retried"), 6);
     assert_int_equal(number("sum"), 6);
 }
@@ -113,13 +120,14 @@ static void the_disk_the_input_and_the_cap_end_the_run_at_once(void **state)
 static void a_unit_goes_to_another_device_after_two_failures(void **state)
 {
     (void)state;
-    /* device 0 spoils whatever it gets, but is struck out only by three different units: there are two */
+    /* device 0 spoils whatever it gets, but is struck out only by three different units: there are
+     * two */
     assert_int_equal(run_with("unit=*:device,device=0", "--count=2 --pretend=2 --slow=400"), 0);
     assert_int_equal(number("sum"), 1);
     assert_true(number("units.retried") >= 2);
 }
 
-/* ---- a unit beside the deferred work of the one before ----------------------------------------- */
+/* ---- a unit beside the deferred work of the one before --------------------------------------- */
 static void deferred_work_runs_beside_the_next_unit(void **state)
 {
     (void)state;
@@ -154,7 +162,8 @@ static void of_several_in_work_the_guilty_one_alone_is_blamed(void **state)
     assert_int_equal(number("sum"), 28 - 3);
     assert_int_equal(number("units.retried"), 2);
     fresh_manifest(NULL);
-    assert_int_equal(run("--count=8 --workers=1 --optional --slow=10 --later=30 --later-kill-at=4"), 7);
+    assert_int_equal(run("--count=8 --workers=1 --optional --slow=10 --later=30 --later-kill-at=4"),
+                     7);
     assert_true(said(" ended between 'unit "));
     assert_int_equal(quarantined("unit 4"), 1);
     assert_int_equal(number("sum"), 28 - 4);
@@ -180,13 +189,14 @@ static void a_failure_that_is_said_is_of_its_unit(void **state)
     assert_int_equal(number("units.cached"), 3);
 }
 
-/* ---- quarantine ------------------------------------------------------------------------------------------------------- */
+/* ---- quarantine ------------------------------------------------------------------------------ */
 static void an_optional_unit_that_fails_everywhere_makes_the_stage_partial(void **state)
 {
     (void)state;
     assert_int_equal(run_with("unit=3:kill", "--count=8 --optional --planner --workers=2"), 7);
     assert_true(said("knn: 'unit 3' is quarantined after 3 attempts, the last on worker "));
-    assert_true(said("kiln-test: 1 of 9 units are quarantined; run the same command to try them again, or later stages with "
+    assert_true(said("kiln-test: 1 of 9 units are quarantined; run the same command to try them "
+                     "again, or later stages with "
                      "--allow-partial\n"));
     assert_true(status_is("partial"));
     assert_int_equal(number("units.quarantined"), 1);
@@ -194,7 +204,8 @@ static void an_optional_unit_that_fails_everywhere_makes_the_stage_partial(void 
     assert_int_equal(state_of("knn"), KILN_STAGE_PARTIAL);
     assert_int_equal(quarantined("unit 3"), 1);
 
-    assert_int_equal(run_with("unit=3:kill", "--count=8 --optional --planner --workers=2"), 7); /* never taken for fresh */
+    /* never taken for fresh */
+    assert_int_equal(run_with("unit=3:kill", "--count=8 --optional --planner --workers=2"), 7);
     assert_int_equal(number("units.done"), 0);
     assert_int_equal(number("units.cached"), 8);
 
@@ -209,12 +220,14 @@ static void a_unit_that_must_be_ends_the_run_with_its_name(void **state)
 {
     (void)state;
     assert_int_equal(run_with("unit=plan:abort", "--optional --planner"), 7);
-    assert_true(said("'plan' failed 3 times, the last on worker 0 of the CPU: the worker died of signal 6"));
+    assert_true(said(
+        "'plan' failed 3 times, the last on worker 0 of the CPU: the worker died of signal 6"));
     assert_true(status_is("failed"));
     assert_int_equal(access(db, F_OK), -1); /* nothing was finished */
     assert_int_equal(run("--count=3"), 0);
     assert_int_equal(run_with("unit=3:exit", "--count=4"), 7);
-    assert_int_equal(state_of("knn"), KILN_STAGE_FRESH); /* of the run before: nothing was changed */
+    /* of the run before: nothing was changed */
+    assert_int_equal(state_of("knn"), KILN_STAGE_FRESH);
     assert_int_equal(quarantined("unit 3"), 1);
     assert_int_equal(run("--count=4"), 0);
     assert_int_equal(quarantined("unit 3"), 0);
@@ -235,7 +248,8 @@ static void a_stage_that_is_fresh_again_has_nothing_in_quarantine(void **state)
     assert_int_equal(run("--count=3 --planner"), 0);
     assert_int_equal(run_with("unit=3:exit", "--count=4"), 7);
     assert_int_equal(quarantined("unit 3"), 1);
-    assert_int_equal(run("--count=3"), 0); /* other options: nothing to do, and nothing is missing */
+    /* other options: nothing to do, and nothing is missing */
+    assert_int_equal(run("--count=3"), 0);
     assert_true(status_is("nothing to do"));
     assert_int_equal(quarantined("unit 3"), 0);
 }
@@ -259,7 +273,7 @@ static void force_keeps_what_is_stored_when_a_unit_fails(void **state)
     assert_int_equal(run("--optional --force"), 0);
 }
 
-/* ---- devices ---------------------------------------------------------------------------------------------------------- */
+/* ---- devices --------------------------------------------------------------------------------- */
 static void a_device_on_which_three_units_failed_is_retired(void **state)
 {
     (void)state;
@@ -318,7 +332,7 @@ static void a_signal_ends_a_run_whose_worker_hangs(void **state)
     assert_int_equal(number("units.cached"), 2);
 }
 
-/* ---- CPU workers ------------------------------------------------------------------------------------------------------ */
+/* ---- CPU workers ----------------------------------------------------------------------------- */
 static void workers_share_the_threads_and_one_alone_has_them_all(void **state)
 {
     (void)state;
@@ -358,7 +372,8 @@ static void workers_are_as_many_as_suit_the_threads(void **state)
     assert_in_range(started(), 8, 90);
     assert_int_equal(number("first.threads"), 1);
     fresh_manifest(NULL);
-    assert_int_equal(run("--count=100 --slow=100 --threads=90 --serial --ram=1G"), 0); /* a unit counts 64 MiB */
+    /* a unit counts 64 MiB */
+    assert_int_equal(run("--count=100 --slow=100 --threads=90 --serial --ram=1G"), 0);
     assert_in_range(planned(), 8, 16);
     assert_in_range(started(), 8, planned());
     assert_true(number("ram_predicted_bytes") <= (json_int_t)1 << 30);
@@ -368,27 +383,30 @@ static void workers_are_as_many_as_suit_the_threads(void **state)
 static void a_short_list_starts_few_workers(void **state)
 {
     (void)state;
-    assert_int_equal(run("--count=200 --threads=200 --serial --ram=64G"), 0); /* whatever else the machine is doing */
+    /* whatever else the machine is doing */
+    assert_int_equal(run("--count=200 --threads=200 --serial --ram=64G"), 0);
     assert_int_equal(planned(), 200);
     assert_in_range(started(), 16, 100);
     assert_int_equal(number("units.done"), 200);
 }
 
-/* ---- parts of a stage --------------------------------------------------------------------------------------------------- */
+/* ---- parts of a stage ------------------------------------------------------------------------ */
 static void shards_compute_their_units_and_the_whole_run_only_commits(void **state)
 {
     (void)state;
     assert_int_equal(run("--count=6 --optional --planner --shard=1/2"), 0);
     assert_int_equal(number("units.done"), 1 + 3);
     assert_int_equal(number("left"), 3);
-    assert_true(said("3 of 7 units are left; when all are stored, run the same command without --shard to finish the stage"));
+    assert_true(said("3 of 7 units are left; when all are stored, run the same command without "
+                     "--shard to finish the stage"));
     assert_int_equal(state_of("knn"), KILN_STAGE_MISSING);
     assert_int_equal(run("--count=6 --optional --planner --shard=1/2"), 0); /* twice is no harm */
     assert_int_equal(number("units.done"), 0);
     assert_int_equal(run("--count=6 --optional --planner --shard=2/2"), 0);
     assert_int_equal(number("units.done"), 3);
     assert_int_equal(number("left"), 0);
-    assert_true(said("all 7 units are stored; run the same command without --shard to finish the stage"));
+    assert_true(
+        said("all 7 units are stored; run the same command without --shard to finish the stage"));
     assert_int_equal(state_of("knn"), KILN_STAGE_MISSING);
     assert_int_equal(run("--count=6 --optional --planner"), 0);
     assert_int_equal(number("units.done"), 0);
@@ -431,15 +449,20 @@ static void a_unit_of_a_shard_that_fails_is_said(void **state)
 static void slips_of_the_pen_are_told(void **state)
 {
     (void)state;
-    static const char *const wrong[] = {"--shard=0/2",           "--shard=3/2",        "--shard=1",     "--shard=a/b",
-                                        "--shard=1/2x",          "--units=5-3",        "--units=1,,2",  "--units=",
-                                        "--shard=1/2 --units=0", "--once --shard=1/2", "--workers=257", "--deadline=-1"};
+    static const char *const wrong[] = {
+        "--shard=0/2",           "--shard=3/2",        "--shard=1",     "--shard=a/b",
+        "--shard=1/2x",          "--units=5-3",        "--units=1,,2",  "--units=",
+        "--shard=1/2 --units=0", "--once --shard=1/2", "--workers=257", "--deadline=-1"};
     for (size_t i = 0; i < sizeof wrong / sizeof *wrong; i++) {
         assert_int_equal(run(wrong[i]), 2);
         assert_int_equal(access(db, F_OK), -1);
     }
-    static const char *const faults[] = {
-        "5:kill", "unit=5", "unit=5:burn", "unit=:kill", "unit=5:kill,times=x", "unit=5:kill,often=1"};
+    static const char *const faults[] = {"5:kill",
+                                         "unit=5",
+                                         "unit=5:burn",
+                                         "unit=:kill",
+                                         "unit=5:kill,times=x",
+                                         "unit=5:kill,often=1"};
     for (size_t i = 0; i < sizeof faults / sizeof *faults; i++) {
         assert_int_equal(run_with(faults[i], ""), 2);
         assert_true(said("KILN_FAULT takes unit="));

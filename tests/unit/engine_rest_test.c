@@ -1,5 +1,6 @@
-/* Several stages in one process: nothing of one reaches the next, and workers that are kept compute for both. What the first run of
- * a process says and what the second says is one text; the report is the second's. Workers that hold much memory are not kept. */
+/* Several stages in one process: nothing of one reaches the next, and workers that are kept compute
+ * for both. What the first run of a process says and what the second says is one text; the report
+ * is the second's. Workers that hold much memory are not kept. */
 #include "engine_stage.h"
 
 #include "tests/unit/own_memory.h"
@@ -45,7 +46,9 @@ static void a_worker_computes_for_the_next_run(void **state)
 {
     (void)state;
     needs_own_memory();
-    assert_int_equal(run_twice("--count=3 --verbose --workers=1", "--count=7 --scale=2 --verbose --workers=1"), 0);
+    assert_int_equal(
+        run_twice("--count=3 --verbose --workers=1", "--count=7 --scale=2 --verbose --workers=1"),
+        0);
     assert_int_equal(number("units.done"), 7);
     assert_int_equal(number("sum"), 42);
     assert_int_equal(started(), 1);
@@ -59,7 +62,9 @@ static void options_of_a_run_are_forgotten(void **state)
 {
     (void)state;
     assert_int_equal(run("--count=2"), 0); /* is stored */
-    assert_int_equal(run_twice("--once --scale=5 --count=3 --quiet --threads=1 --force", "--count=5 --verbose"), 0);
+    assert_int_equal(
+        run_twice("--once --scale=5 --count=3 --quiet --threads=1 --force", "--count=5 --verbose"),
+        0);
     assert_true(said("kiln-test: worker "));
     assert_true(status_is("done"));
     assert_int_equal(number("sum"), 10);
@@ -80,8 +85,11 @@ static void a_kept_worker_that_dies_is_replaced(void **state)
 {
     (void)state;
     needs_own_memory();
-    assert_int_equal(setenv("KILN_FAULT", "unit=5:kill,times=1", 1), 0); /* the first run has no unit 5 */
-    assert_int_equal(run_twice("--count=3 --verbose --workers=1", "--count=8 --scale=2 --verbose --workers=1"), 0);
+    /* the first run has no unit 5 */
+    assert_int_equal(setenv("KILN_FAULT", "unit=5:kill,times=1", 1), 0);
+    assert_int_equal(
+        run_twice("--count=3 --verbose --workers=1", "--count=8 --scale=2 --verbose --workers=1"),
+        0);
     assert_int_equal(unsetenv("KILN_FAULT"), 0);
     assert_true(said("is tried again: the worker was killed (signal 9)"));
     assert_int_equal(number("sum"), 56);
@@ -103,7 +111,9 @@ static void a_worker_that_rests_from_its_start_is_taken(void **state)
     (void)state;
     needs_own_memory();
     assert_int_equal(setenv("KILN_TEST_EARLY", "1", 1), 0);
-    assert_int_equal(run_twice("--count=3 --verbose --workers=1", "--count=8 --scale=2 --verbose --workers=1"), 0);
+    assert_int_equal(
+        run_twice("--count=3 --verbose --workers=1", "--count=8 --scale=2 --verbose --workers=1"),
+        0);
     assert_int_equal(number("sum"), 56);
     assert_true(said("early: worker "));
     assert_int_equal(processes(), 1);
@@ -131,7 +141,8 @@ static void workers_that_are_not_needed_end(void **state)
 {
     (void)state;
     needs_own_memory();
-    assert_int_equal(run_twice("--count=40 --slow=5 --workers=4 --verbose", "--count=1 --scale=2 --verbose"), 0);
+    assert_int_equal(
+        run_twice("--count=40 --slow=5 --workers=4 --verbose", "--count=1 --scale=2 --verbose"), 0);
     assert_int_equal(number("sum"), 0);
     assert_int_equal(number("units.done"), 1);
     assert_int_equal(started(), 1);
@@ -143,7 +154,9 @@ static void a_worker_that_does_not_rest_is_killed(void **state)
 {
     (void)state;
     needs_own_memory();
-    assert_int_equal(run_twice("--count=3 --clings --verbose --workers=1", "--count=3 --scale=2 --verbose --workers=1"), 0);
+    assert_int_equal(run_twice("--count=3 --clings --verbose --workers=1",
+                               "--count=3 --scale=2 --verbose --workers=1"),
+                     0);
     assert_int_equal(number("sum"), 6);
     assert_int_equal(processes(), 2);
 }
@@ -153,7 +166,9 @@ static void a_resting_worker_has_the_manifest_closed(void **state)
 {
     (void)state;
     needs_own_memory();
-    assert_int_equal(run_twice("--count=3 --reads --verbose --workers=1", "--count=4 --scale=2 --reads --verbose --workers=1"), 0);
+    assert_int_equal(run_twice("--count=3 --reads --verbose --workers=1",
+                               "--count=4 --scale=2 --reads --verbose --workers=1"),
+                     0);
     assert_true(said("between the runs: no log"));
     assert_int_equal(processes(), 1);
 }
@@ -163,11 +178,16 @@ int main(int argc, char **argv)
     if (argc > 1) return stage_main(argc, argv);
 #define CLAIM(f) cmocka_unit_test_setup(f, fresh_manifest)
     const struct CMUnitTest tests[] = {
-        CLAIM(a_second_run_in_the_process_does_nothing), CLAIM(a_worker_computes_for_the_next_run),
-        CLAIM(options_of_a_run_are_forgotten),           CLAIM(a_kept_worker_that_dies_is_replaced),
-        CLAIM(a_run_that_fails_keeps_no_worker),         CLAIM(a_worker_that_rests_from_its_start_is_taken),
-        CLAIM(a_worker_that_cannot_go_on_is_replaced),   CLAIM(workers_that_are_not_needed_end),
-        CLAIM(a_worker_that_does_not_rest_is_killed),    CLAIM(a_resting_worker_has_the_manifest_closed),
+        CLAIM(a_second_run_in_the_process_does_nothing),
+        CLAIM(a_worker_computes_for_the_next_run),
+        CLAIM(options_of_a_run_are_forgotten),
+        CLAIM(a_kept_worker_that_dies_is_replaced),
+        CLAIM(a_run_that_fails_keeps_no_worker),
+        CLAIM(a_worker_that_rests_from_its_start_is_taken),
+        CLAIM(a_worker_that_cannot_go_on_is_replaced),
+        CLAIM(workers_that_are_not_needed_end),
+        CLAIM(a_worker_that_does_not_rest_is_killed),
+        CLAIM(a_resting_worker_has_the_manifest_closed),
     };
     return cmocka_run_group_tests(tests, make_folder, remove_folder);
 }

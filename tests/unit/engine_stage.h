@@ -1,6 +1,7 @@
-/* A tiny stage, for tests of the engine: the test program is the stage itself when it gets arguments (so its workers are too), and
- * the test without. The stage is called knn, so that stages.def knows it; its units give their number times --scale. They are
- * optional with --optional; with --planner a unit comes before them that is not. */
+/* A tiny stage, for tests of the engine: the test program is the stage itself when it gets
+ * arguments (so its workers are too), and the test without. The stage is called knn, so that
+ * stages.def knows it; its units give their number times --scale. They are optional with
+ * --optional; with --planner a unit comes before them that is not. */
 #ifndef KILN_TESTS_ENGINE_STAGE_H
 #define KILN_TESTS_ENGINE_STAGE_H
 
@@ -34,40 +35,50 @@
 
 enum { NEVER = 1000000 };
 
-/* ---- the stage ------------------------------------------------------------------------------------------------------------ */
+/* ---- the stage ------------------------------------------------------------------------------- */
 static struct {
-    uint32_t count, scale, bulk, kill_at, crash_at, fail_at, lose_at, slow, pretend, lost, groups, later, later_kill_at,
-        later_fail_at, choice;
+    uint32_t count, scale, bulk, kill_at, crash_at, fail_at, lose_at, slow, pretend, lost, groups,
+        later, later_kill_at, later_fail_at, choice;
     bool wrong, once, serial, reject, mute, stillborn, optional, plan, clings, reads;
     const char *change, *unlink;
 } o;
 
 static const kiln_opt options[] = {
-    KILN_OPTION_NUMBER("count", &o.count, "N", "units", .def = "4", .range = "0..10000", .flags = KILN_KEYED),
+    KILN_OPTION_NUMBER("count", &o.count, "N", "units", .def = "4", .range = "0..10000",
+                       .flags = KILN_KEYED),
     KILN_OPTION_NUMBER("scale", &o.scale, "N", "factor", .def = "1", .flags = KILN_KEYED),
-    KILN_OPTION_NUMBER("bulk", &o.bulk, "N", "bytes of a second output of each unit", .def = "0", .flags = KILN_KEYED),
-    KILN_OPTION_NUMBER("kill-at", &o.kill_at, "N", "unit in which the worker is killed", .def = "1000000"),
-    KILN_OPTION_NUMBER("crash-at", &o.crash_at, "N", "unit in which the worker crashes", .def = "1000000"),
+    KILN_OPTION_NUMBER("bulk", &o.bulk, "N", "bytes of a second output of each unit", .def = "0",
+                       .flags = KILN_KEYED),
+    KILN_OPTION_NUMBER("kill-at", &o.kill_at, "N", "unit in which the worker is killed",
+                       .def = "1000000"),
+    KILN_OPTION_NUMBER("crash-at", &o.crash_at, "N", "unit in which the worker crashes",
+                       .def = "1000000"),
     KILN_OPTION_NUMBER("fail-at", &o.fail_at, "N", "unit that fails", .def = "1000000"),
-    KILN_OPTION_NUMBER("lose-at", &o.lose_at, "N", "unit in which the device fails", .def = "1000000"),
+    KILN_OPTION_NUMBER("lose-at", &o.lose_at, "N", "unit in which the device fails",
+                       .def = "1000000"),
     KILN_OPTION_NUMBER("slow", &o.slow, "MS", "time that a unit takes", .def = "0"),
     KILN_OPTION_NUMBER("pretend", &o.pretend, "N", "so many devices", .def = "0", .range = "0..8"),
-    KILN_OPTION_NUMBER("later", &o.later, "MS", "time that a unit's deferred work takes; 0: it has none", .def = "0"),
-    KILN_OPTION_NUMBER("later-kill-at", &o.later_kill_at, "N", "unit in whose deferred work the worker is killed",
+    KILN_OPTION_NUMBER("later", &o.later, "MS",
+                       "time that a unit's deferred work takes; 0: it has none", .def = "0"),
+    KILN_OPTION_NUMBER("later-kill-at", &o.later_kill_at, "N",
+                       "unit in whose deferred work the worker is killed", .def = "1000000"),
+    KILN_OPTION_NUMBER("later-fail-at", &o.later_fail_at, "N", "unit whose deferred work fails",
                        .def = "1000000"),
-    KILN_OPTION_NUMBER("later-fail-at", &o.later_fail_at, "N", "unit whose deferred work fails", .def = "1000000"),
     KILN_OPTION_NUMBER("groups", &o.groups, "N", "units of one group", .def = "0"),
     KILN_OPTION_BOOL("optional", &o.optional, "the output can do without units"),
-    KILN_OPTION_NUMBER("choice", &o.choice, "N", "what this host would decide for all; 0: nothing", .def = "0"),
+    KILN_OPTION_NUMBER("choice", &o.choice, "N", "what this host would decide for all; 0: nothing",
+                       .def = "0"),
     KILN_OPTION_BOOL("planner", &o.plan, "a unit before the others"),
-    KILN_OPTION_NUMBER("lost", &o.lost, "N", "1: the first of them on a GPU that is not there", .def = "0"),
+    KILN_OPTION_NUMBER("lost", &o.lost, "N", "1: the first of them on a GPU that is not there",
+                       .def = "0"),
     KILN_OPTION_BOOL("wrong", &o.wrong, "give other results"),
     KILN_OPTION_BOOL("reject", &o.reject, "find the input bad"),
     KILN_OPTION_BOOL("mute", &o.mute, "have workers that never say hello"),
     KILN_OPTION_BOOL("stillborn", &o.stillborn, "have workers that end at once"),
     KILN_OPTION_BOOL("clings", &o.clings, "have workers that never lay down what they have"),
     KILN_OPTION_BOOL("reads", &o.reads, "have workers that open the manifest"),
-    KILN_OPTION_PATH("change", &o.change, "FILE", "file whose byte 27 each unit changes: a manifest's count"),
+    KILN_OPTION_PATH("change", &o.change, "FILE",
+                     "file whose byte 27 each unit changes: a manifest's count"),
     KILN_OPTION_PATH("unlink", &o.unlink, "FILE", "file that each unit removes"),
     KILN_OPTION_BOOL("serial", &o.serial, "have a worker for each thread"),
     KILN_OPTION_BOOL("once", &o.once, "change no state", .flags = KILN_ONCE),
@@ -94,8 +105,9 @@ static inline kiln_status put_bulk(kiln_worker *w, uint32_t index, kiln_error *e
 static inline kiln_status say_who(kiln_worker *w, kiln_error *err)
 {
     const char *visible = getenv("CUDA_VISIBLE_DEVICES"), *order = getenv("CUDA_DEVICE_ORDER");
-    json_t *who = json_pack("{s:i, s:s, s:s, s:i}", "pid", (int)getpid(), "visible", visible ? visible : "", "order",
-                            order ? order : "", "threads", (int)kiln_worker_threads(w));
+    json_t *who =
+        json_pack("{s:i, s:s, s:s, s:i}", "pid", (int)getpid(), "visible", visible ? visible : "",
+                  "order", order ? order : "", "threads", (int)kiln_worker_threads(w));
     kiln_status st = kiln_worker_counters(w, who, err);
     json_decref(who);
     return st;
@@ -103,7 +115,8 @@ static inline kiln_status say_who(kiln_worker *w, kiln_error *err)
 
 static inline void doze_ms(uint32_t ms)
 {
-    if (ms) nanosleep(&(struct timespec){.tv_sec = ms / 1000, .tv_nsec = ms % 1000 * 1000000L}, NULL);
+    if (ms)
+        nanosleep(&(struct timespec){.tv_sec = ms / 1000, .tv_nsec = ms % 1000 * 1000000L}, NULL);
 }
 
 /* What every unit gives, in the unit itself or in its deferred work. */
@@ -141,7 +154,8 @@ static inline void tell_deferred(void)
     if (atomic_load(&deferred_held) != 0)
         fprintf(stderr, "a worker ends with %d deferred works held\n", atomic_load(&deferred_held));
     if (atomic_load(&deferred_threads) > DEFERRED)
-        fprintf(stderr, "%d threads for %d deferred works\n", atomic_load(&deferred_threads), DEFERRED);
+        fprintf(stderr, "%d threads for %d deferred works\n", atomic_load(&deferred_threads),
+                DEFERRED);
 }
 
 static inline kiln_status stage_deferred(kiln_worker *w, void *context, kiln_error *err)
@@ -169,7 +183,8 @@ static inline kiln_status leave_deferred(kiln_worker *w, uint32_t index, kiln_er
 static inline void disturb(uint32_t index)
 {
     FILE *f = o.change ? fopen(o.change, "r+b") : NULL;
-    if (f && (fseek(f, 27, SEEK_SET) != 0 || fputc((int)(100 + index), f) == EOF || fclose(f) != 0)) perror("change");
+    if (f && (fseek(f, 27, SEEK_SET) != 0 || fputc((int)(100 + index), f) == EOF || fclose(f) != 0))
+        perror("change");
     if (o.unlink) (void)unlink(o.unlink);
 }
 
@@ -179,11 +194,13 @@ static inline void cling(void *state)
     for (;;) (void)pause();
 }
 
-static inline kiln_status stage_unit(kiln_worker *w, const char *name, const void *payload, size_t payload_bytes, kiln_error *err)
+static inline kiln_status stage_unit(kiln_worker *w, const char *name, const void *payload,
+                                     size_t payload_bytes, kiln_error *err)
 {
     uint32_t index;
     (void)name;
-    if (payload_bytes != sizeof index) return kiln_fail(err, KILN_E_BUG, "payload of %zu bytes", payload_bytes);
+    if (payload_bytes != sizeof index)
+        return kiln_fail(err, KILN_E_BUG, "payload of %zu bytes", payload_bytes);
     memcpy(&index, payload, sizeof index);
     if (index == o.kill_at) (void)raise(SIGKILL);
     if (index == o.crash_at) (void)signal(SIGSEGV, SIG_DFL), (void)raise(SIGSEGV);
@@ -244,8 +261,12 @@ static inline void pretend_devices(kiln_run *r)
 {
     for (unsigned i = 0; i < o.pretend; i++) {
         kiln_device *d = &r->devices.home->devices.items[i];
-        *d = (kiln_device){.kind = o.lost && i == 0 ? KILN_DEVICE_CUDA : KILN_DEVICE_CPU, .chosen = i % 2};
-        (void)snprintf(d->visible, sizeof d->visible, "%s", o.lost && i == 0 ? "-1" : i ? "GPU-1" : "GPU-0");
+        *d = (kiln_device){.kind = o.lost && i == 0 ? KILN_DEVICE_CUDA : KILN_DEVICE_CPU,
+                           .chosen = i % 2};
+        (void)snprintf(d->visible, sizeof d->visible, "%s",
+                       o.lost && i == 0 ? "-1"
+                       : i              ? "GPU-1"
+                                        : "GPU-0");
     }
     r->devices.home->devices.n = o.pretend;
 }
@@ -253,7 +274,10 @@ static inline void pretend_devices(kiln_run *r)
 static inline kiln_status run_plan(kiln_run *r, kiln_error *err)
 {
     static uint32_t index = 7777;
-    kiln_unit plan = {.name = "plan", .key = kiln_key_end(kiln_run_key_bare(r, "plan")), .payload = &index, .payload_bytes = 4};
+    kiln_unit plan = {.name = "plan",
+                      .key = kiln_key_end(kiln_run_key_bare(r, "plan")),
+                      .payload = &index,
+                      .payload_bytes = 4};
     kiln_status st = kiln_run_units(r, "planning", &plan, 1, err);
     kiln_units_release(&plan, 1);
     return st;
@@ -278,7 +302,8 @@ static inline kiln_status stage_run(kiln_run *r, kiln_error *err)
         kiln_key_u64(h, "scale", o.scale);
         kiln_key_u64(h, "bulk", o.bulk);
         kiln_key_u64(h, "choice", choice);
-        units[i] = (kiln_unit){.key = kiln_key_end(h), .payload = &indices[i], .payload_bytes = sizeof indices[i]};
+        units[i] = (kiln_unit){
+            .key = kiln_key_end(h), .payload = &indices[i], .payload_bytes = sizeof indices[i]};
         units[i].optional = o.optional;
         units[i].group = o.groups ? 1 + i / o.groups : 0;
         (void)snprintf(units[i].name, sizeof units[i].name, "unit %u", i);
@@ -296,10 +321,14 @@ static inline kiln_status stage_run(kiln_run *r, kiln_error *err)
     return kiln_run_is_once(r) ? KILN_OK : kiln_run_commit(r, key, put_output, &sum, err);
 }
 
-static const kiln_stage_program program = {
-    .name = "knn", .cli = &cli, .open = KILN_OPEN_CREATE, .flags = KILN_PROGRAM_ROUNDS, .run = stage_run, .unit = stage_unit};
+static const kiln_stage_program program = {.name = "knn",
+                                           .cli = &cli,
+                                           .open = KILN_OPEN_CREATE,
+                                           .flags = KILN_PROGRAM_ROUNDS,
+                                           .run = stage_run,
+                                           .unit = stage_unit};
 
-/* ---- running it ----------------------------------------------------------------------------------------------------------- */
+/* ---- running it ------------------------------------------------------------------------------ */
 static char folder[TEST_FOLDER_MAX], db[TEST_PATH_MAX];
 
 static inline pid_t start(const char *arguments)
@@ -491,7 +520,8 @@ static inline bool has_argument(int argc, char **argv, const char *argument)
     return false;
 }
 
-/* Stops this process, as SIGSTOP from outside would, when the file that KILN_TEST_STOP names can be removed: so one process alone.
+/* Stops this process, as SIGSTOP from outside would, when the file that KILN_TEST_STOP names can be
+ * removed: so one process alone.
  */
 static inline void stop_once(void)
 {
@@ -499,9 +529,13 @@ static inline void stop_once(void)
     if (mark && unlink(mark) == 0) (void)raise(SIGSTOP);
 }
 
-static inline const kiln_stage_program *find_program(const char *name) { return strcmp(name, program.name) ? NULL : &program; }
+static inline const kiln_stage_program *find_program(const char *name)
+{
+    return strcmp(name, program.name) ? NULL : &program;
+}
 
-/* Tells the process as a worker tells itself, so that one that is not taken is counted by itself. */
+/* Tells the process as a worker tells itself, so that one that is not taken is counted by
+ * itself. */
 static inline void start_early(const char *name)
 {
     const kiln_worker_process *w[KILN_SLOTS_MAX];
@@ -509,10 +543,12 @@ static inline void start_early(const char *name)
         kiln_rest_start(name, &(kiln_device){.kind = KILN_DEVICE_CUDA, .visible = "-1"});
     else
         kiln_rest_start(name, &(kiln_device){.kind = KILN_DEVICE_CPU});
-    if (kiln_rest_processes(w) == 1) (void)fprintf(stderr, "early: worker %d: cpu\n", (int)w[0]->pid);
+    if (kiln_rest_processes(w) == 1)
+        (void)fprintf(stderr, "early: worker %d: cpu\n", (int)w[0]->pid);
 }
 
-/* Runs the stage, and a second time with the arguments of KILN_TEST_AGAIN; the first report goes. */
+/* Runs the stage, and a second time with the arguments of KILN_TEST_AGAIN; the first report
+ * goes. */
 static inline int run_both(char *again, int argc, char **argv)
 {
     char log[TEST_PATH_MAX], *more[32] = {argv[0], argv[1], argv[2]};
@@ -529,19 +565,21 @@ static inline int run_both(char *again, int argc, char **argv)
     return kiln_program_main(&program, n, more);
 }
 
-/* main of a test program that is given arguments: the stage, or its worker. A mute one is as one whose driver hangs, a stillborn
- * one ends before it says hello. */
+/* main of a test program that is given arguments: the stage, or its worker. A mute one is as one
+ * whose driver hangs, a stillborn one ends before it says hello. */
 static inline int stage_main(int argc, char **argv)
 {
     const bool is_worker = !strncmp(argv[1], KILN_WORKER_FLAG, strlen(KILN_WORKER_FLAG));
     while (is_worker && has_argument(argc, argv, "--mute")) (void)pause();
     if (is_worker) stop_once();
     if (is_worker && has_argument(argc, argv, "--stillborn")) _exit(3);
-    char spoiled[] = KILN_WORKER_FLAG "cpu:3:" KILN_WORKER_RESTS; /* it opens what is there, and is handed what is not */
+    /* it opens what is there, and is handed what is not */
+    char spoiled[] = KILN_WORKER_FLAG "cpu:3:" KILN_WORKER_RESTS;
     if (is_worker && argc == 2 && getenv("KILN_TEST_SPOILED")) argv[1] = spoiled;
     if (is_worker) (void)atexit(tell_deferred);
     kiln_program_family(find_program);
-    if (!is_worker && getenv("KILN_TEST_AGAIN")) return run_both(strdup(getenv("KILN_TEST_AGAIN")), argc, argv);
+    if (!is_worker && getenv("KILN_TEST_AGAIN"))
+        return run_both(strdup(getenv("KILN_TEST_AGAIN")), argc, argv);
     return kiln_program_main(&program, argc, argv);
 }
 

@@ -1,9 +1,10 @@
-/* The engine: units, parameters, freshness, signals, devices. What fails is engine_faults_test.c. */
+/* The engine: units, parameters, freshness, signals, devices. What fails is
+ * engine_faults_test.c. */
 #include "engine_stage.h"
 
 #include <sqlite3.h>
 
-/* ---- claims --------------------------------------------------------------------------------------------------------------- */
+/* ---- claims ---------------------------------------------------------------------------------- */
 static void units_are_computed_and_stored(void **state)
 {
     (void)state;
@@ -68,7 +69,8 @@ static void force_compares_with_what_is_stored(void **state)
     assert_int_equal(number("units.done"), 4);
     assert_int_equal(run("--force --wrong"), 70);
     assert_true(said("' again gave another result"));
-    assert_int_equal(run("--force --wrong"), 0); /* both were dropped, what came a third time is stored */
+    /* both were dropped, what came a third time is stored */
+    assert_int_equal(run("--force --wrong"), 0);
     assert_int_equal(run("--force --wrong"), 0);
     assert_int_equal(run("--force"), 70);
     assert_int_equal(run("--force --once"), 0);
@@ -116,8 +118,9 @@ static void later_stages_become_stale_only_when_the_output_changed(void **state)
     assert_int_equal(run("--scale=5"), 0);
     assert_int_equal(state_of("prune"), KILN_STAGE_STALE);
     assert_int_equal(state_of("chunk"), KILN_STAGE_STALE);
-    assert_int_equal(state_of("tiles"), KILN_STAGE_STALE);  /* by way of chunk */
-    assert_int_equal(state_of("export"), KILN_STAGE_STALE); /* what it lacked is not its only fault now */
+    assert_int_equal(state_of("tiles"), KILN_STAGE_STALE); /* by way of chunk */
+    /* what it lacked is not its only fault now */
+    assert_int_equal(state_of("export"), KILN_STAGE_STALE);
     assert_int_equal(state_of("render"), KILN_STAGE_MISSING);
 }
 
@@ -171,7 +174,8 @@ static int stored_units(void)
     sqlite3_stmt *count = NULL;
     int n = 0;
     if (sqlite3_open_v2(db, &read, SQLITE_OPEN_READONLY, NULL) == SQLITE_OK &&
-        sqlite3_prepare_v2(read, "SELECT count(*) FROM unit", -1, &count, NULL) == SQLITE_OK && sqlite3_step(count) == SQLITE_ROW)
+        sqlite3_prepare_v2(read, "SELECT count(*) FROM unit", -1, &count, NULL) == SQLITE_OK &&
+        sqlite3_step(count) == SQLITE_ROW)
         n = sqlite3_column_int(count, 0);
     (void)sqlite3_finalize(count);
     (void)sqlite3_close(read);
@@ -201,7 +205,8 @@ static void signals_end_the_run_with_their_codes(void **state)
         pid_t pid = start("--count=10000 --slow=5 --devices=cpu --workers=1");
         int n = more_units_than(0);
         pid_t worker = child_of(pid);
-        assert_int_equal(kill(worker, cases[i].signal), 0); /* a signal to the group may reach the worker first */
+        /* a signal to the group may reach the worker first */
+        assert_int_equal(kill(worker, cases[i].signal), 0);
         n = more_units_than(n);
         (void)more_units_than(n); /* these were not there when it came, so the worker goes on */
         assert_int_equal(kill(worker, 0), 0);
@@ -222,7 +227,8 @@ static void a_worker_has_its_programs_name(void **state)
     pid_t worker = child_of(pid);
     assert_true(worker > 0);
     (void)snprintf(path, sizeof path, "/proc/%d/comm", worker);
-    for (int i = 0; i < 5000 && strcmp(comm, want) != 0; i++) { /* it is not there yet, or has not begun */
+    /* it is not there yet, or has not begun */
+    for (int i = 0; i < 5000 && strcmp(comm, want) != 0; i++) {
         FILE *f = fopen(path, "r");
         if (!f || !fgets(comm, sizeof comm, f)) comm[0] = '\0';
         if (f) (void)fclose(f);
@@ -239,7 +245,8 @@ static void a_signal_ends_the_wait_for_a_worker_that_opens_its_device(void **sta
     pid_t pid = start("--mute --devices=cpu");
     pid_t worker = child_of(pid);
     assert_true(worker > 0);
-    nanosleep(&(struct timespec){.tv_nsec = 100000000}, NULL); /* mostly it waits by then; the end is the same if it does not */
+    /* mostly it waits by then; the end is the same if it does not */
+    nanosleep(&(struct timespec){.tv_nsec = 100000000}, NULL);
     assert_int_equal(kill(pid, SIGINT), 0);
     assert_int_equal(finish(pid), 130);
     assert_true(ends(worker));
@@ -249,7 +256,8 @@ static void a_unit_whose_device_fails_everywhere_is_named(void **state)
 {
     (void)state;
     assert_int_equal(run("--lose-at=2"), 7);
-    assert_true(said("'unit 2' failed 3 times, the last on worker 0 of the CPU: the kernel failed; "));
+    assert_true(
+        said("'unit 2' failed 3 times, the last on worker 0 of the CPU: the kernel failed; "));
 }
 
 static void a_worker_dies_with_its_parent(void **state)
@@ -292,7 +300,8 @@ static void a_worker_says_why_its_device_cannot_be_used(void **state)
     assert_true(said("the worker on GPU '-1': "));
     assert_true(said("; --devices cpu needs no GPU\n"));
     assert_true(status_is("failed"));
-    assert_int_equal(run("--pretend=2 --lost=1 --slow=300"), 0); /* the other one is well, and busy until this one has said so */
+    /* the other one is well, and busy until this one has said so */
+    assert_int_equal(run("--pretend=2 --lost=1 --slow=300"), 0);
     assert_true(said("warning: GPU '-1' is not used any more: the worker on GPU '-1': "));
 }
 

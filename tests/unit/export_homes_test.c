@@ -1,5 +1,6 @@
-/* export_homes_test -- SOG on a machine with GPUs (as in two_homes_test): they open while rows are coded, images that need no
- * palette are encoded on the CPU beside what the GPUs compute, and neither that nor what fails on either home changes a byte. */
+/* export_homes_test -- SOG on a machine with GPUs (as in two_homes_test): they open while rows are
+ * coded, images that need no palette are encoded on the CPU beside what the GPUs compute, and
+ * neither that nor what fails on either home changes a byte. */
 #define DEVICE_STAGE kiln_stage_export
 #include "tests/unit/device_stage.h"
 #include "stages/engine/program.h"
@@ -21,13 +22,18 @@ static int make_base(void **state)
     char path[TEST_PATH_MAX];
     (void)state;
     if (new_folder("export_homes") != 0) return -1;
-    must_run("%s/kiln-generate scene %s/s --quiet --gaussians %d --cameras 2 --size 32x24", bin, folder, ROWS);
-    must_run("cd %s && %s/kiln-import --quiet s scene.db && %s/kiln-knn --quiet scene.db && %s/kiln-prune --quiet scene.db && "
-             "%s/kiln-chunk --quiet scene.db --max %d && %s/kiln-export --quiet scene.db -o right.sog --devices cpu",
+    must_run("%s/kiln-generate scene %s/s --quiet --gaussians %d --cameras 2 --size 32x24", bin,
+             folder, ROWS);
+    must_run("cd %s && %s/kiln-import --quiet s scene.db && %s/kiln-knn --quiet scene.db && "
+             "%s/kiln-prune --quiet scene.db && "
+             "%s/kiln-chunk --quiet scene.db --max %d && %s/kiln-export --quiet scene.db -o "
+             "right.sog --devices cpu",
              folder, bin, bin, bin, bin, CHUNKS_MOST, bin);
-    must_run("${CC:-cc} -shared -fPIC -Wl,-z,nodelete -o %s/libfake.so tests/unit/fake_nvml.c", folder);
+    must_run("${CC:-cc} -shared -fPIC -Wl,-z,nodelete -o %s/libfake.so tests/unit/fake_nvml.c",
+             folder);
     (void)snprintf(path, sizeof path, "%s/libfake.so", folder);
-    return setenv("KILN_NVML", path, 1) || setenv("FAKE_GPUS", "3", 1) || unsetenv("CUDA_VISIBLE_DEVICES");
+    return setenv("KILN_NVML", path, 1) || setenv("FAKE_GPUS", "3", 1) ||
+           unsetenv("CUDA_VISIBLE_DEVICES");
 }
 
 static int export_with(const char *words)
@@ -67,7 +73,8 @@ static int place_of(const char *what, json_int_t *units)
 
 static void images_are_encoded_beside_what_gpus_compute(void **state)
 {
-    static const char *const ways[] = {"--devices=1 --threads=4", "--devices=0,2 --threads=2", "--devices=all --threads=8",
+    static const char *const ways[] = {"--devices=1 --threads=4", "--devices=0,2 --threads=2",
+                                       "--devices=all --threads=8",
                                        "--devices=cuda --threads=3 --vram=8M"};
     json_int_t n = 0;
     (void)state;
@@ -78,15 +85,18 @@ static void images_are_encoded_beside_what_gpus_compute(void **state)
         const int left = place_of("image", &n);
         assert_int_equal(n, LEFT);
         const int labels = place_of("labels", &n_chunks);
-        assert_true(0 <= labels && labels < left && left < beside); /* it ended last, though it began before all of them */
+        /* it ended last, though it began before all of them */
+        assert_true(0 <= labels && labels < left && left < beside);
         assert_int_equal(units_on("fake"), 1 + n_chunks + LEFT);
     }
 }
 
-/* One thread is for one list, and a small --ram has no room for two at a time, or none for opening a GPU ahead. */
+/* One thread is for one list, and a small --ram has no room for two at a time, or none for opening
+ * a GPU ahead. */
 static void with_little_room_lists_follow_each_other(void **state)
 {
-    static const char *const ways[] = {"--devices=1 --threads=1", "--devices=0,1 --threads=2 --ram=300M",
+    static const char *const ways[] = {"--devices=1 --threads=1",
+                                       "--devices=0,1 --threads=2 --ram=300M",
                                        "--devices=cpu --threads=4"};
     json_int_t n = 0;
     (void)state;
@@ -103,7 +113,8 @@ static void with_little_room_lists_follow_each_other(void **state)
     assert_true(place_of("image beside", &n) > 0);
 }
 
-/* Without a palette nothing is computed but the loss, so images are encoded by all threads of the CPU. */
+/* Without a palette nothing is computed but the loss, so images are encoded by all threads of the
+ * CPU. */
 static void images_stay_on_the_cpu_where_no_palette_is_made(void **state)
 {
     json_int_t n = 0;
@@ -117,9 +128,10 @@ static void images_stay_on_the_cpu_where_no_palette_is_made(void **state)
 
 static void what_fails_is_tried_again_and_changes_nothing(void **state)
 {
-    static const char *const faults[] = {"unit=image beside 2:kill,times=1; unit=chunk*:kill,times=1",
-                                         "unit=image beside*:exit,times=2", "unit=palette*:device,device=0",
-                                         "unit=image 1:kill,times=1", "unit=*:exit,times=1"};
+    static const char *const faults[] = {
+        "unit=image beside 2:kill,times=1; unit=chunk*:kill,times=1",
+        "unit=image beside*:exit,times=2", "unit=palette*:device,device=0",
+        "unit=image 1:kill,times=1", "unit=*:exit,times=1"};
     (void)state;
     for (size_t k = 0; k < sizeof faults / sizeof *faults; k++) {
         assert_int_equal(setenv("KILN_FAULT", faults[k], 1), 0);
@@ -133,7 +145,8 @@ static void what_fails_is_tried_again_and_changes_nothing(void **state)
 /* Of both lists that are open: the other is dropped, and nothing is left of the file. */
 static void what_fails_for_good_ends_both_lists(void **state)
 {
-    static const char *const faults[] = {"unit=image beside 2:kill", "unit=palette*:kill", "unit=image 0:kill"};
+    static const char *const faults[] = {"unit=image beside 2:kill", "unit=palette*:kill",
+                                         "unit=image 0:kill"};
     (void)state;
     for (size_t k = 0; k < sizeof faults / sizeof *faults; k++) {
         assert_int_equal(setenv("KILN_FAULT", faults[k], 1), 0);

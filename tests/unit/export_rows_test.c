@@ -1,5 +1,6 @@
-/* Rows of compressed PLY and .splat: what was read from such a file is packed to the same bytes again, and anything else to codes
- * that stand for a value within half a step, by the formulas of the formats. */
+/* Rows of compressed PLY and .splat: what was read from such a file is packed to the same bytes
+ * again, and anything else to codes that stand for a value within half a step, by the formulas of
+ * the formats. */
 #include "import_source.h"
 
 #include "base/file.h"
@@ -20,7 +21,7 @@
 
 #define C0 0.28209479177387814
 
-/* ---- planes ----------------------------------------------------------------------------------------------------------------- */
+/* ---- planes ---------------------------------------------------------------------------------- */
 
 typedef struct {
     kiln_packing_planes p;
@@ -58,13 +59,15 @@ static float random_between(uint32_t *state, double lo, double hi)
     return (float)(lo + (hi - lo) * ((double)random_bits(state) / 16777215.0));
 }
 
-/* Rows of all kinds: equal columns, large and tiny ranges, scales and SH beyond the formats' limits, ties. */
+/* Rows of all kinds: equal columns, large and tiny ranges, scales and SH beyond the formats'
+ * limits, ties. */
 static float *random_rows(uint64_t n, uint32_t floats, uint32_t seed)
 {
     float *rows = malloc(n * floats * sizeof *rows), *v = rows;
     assert_non_null(rows);
     for (uint64_t i = 0; i < n; i++, v += floats) {
-        v[0] = random_between(&seed, -1e6, 1e6), v[1] = 7, v[2] = 1 + random_between(&seed, 0, 3e-6);
+        v[0] = random_between(&seed, -1e6, 1e6), v[1] = 7,
+        v[2] = 1 + random_between(&seed, 0, 3e-6);
         for (int c = 3; c < 7; c++) v[c] = random_between(&seed, -2, 2);
         if (i % 16 == 0) v[3] = v[4] = v[5] = v[6] = 0.5f;
         if (i % 16 == 1) v[3] = -3, v[4] = v[5] = v[6] = 0;
@@ -76,7 +79,7 @@ static float *random_rows(uint64_t n, uint32_t floats, uint32_t seed)
     return rows;
 }
 
-/* ---- compressed PLY --------------------------------------------------------------------------------------------------------- */
+/* ---- compressed PLY -------------------------------------------------------------------------- */
 
 typedef struct {
     unsigned char *bounds, *vertices, *sh; /* owned */
@@ -86,7 +89,8 @@ typedef struct {
 /* As a writer does it: rows half ready in pieces that are no groups, then groups. */
 static void pack_all(const planes *s, packed *out)
 {
-    const uint64_t n = s->p.n, piece = 100, n_groups = (n + KILN_PACKED_GROUP - 1) / KILN_PACKED_GROUP;
+    const uint64_t n = s->p.n, piece = 100,
+                   n_groups = (n + KILN_PACKED_GROUP - 1) / KILN_PACKED_GROUP;
     kiln_half_packed *half = malloc(n * sizeof *half);
     *out = (packed){.bounds = malloc(n_groups * KILN_PACKED_BOUNDS_BYTES),
                     .vertices = malloc(n * KILN_PACKED_ROW_BYTES),
@@ -95,10 +99,12 @@ static void pack_all(const planes *s, packed *out)
     for (uint64_t at = 0; at < n; at += piece) {
         const uint64_t m = n - at < piece ? n - at : piece;
         out->moved_scales += kiln_half_pack(&s->p, at, m, half + at);
-        out->moved_sh += kiln_pack_sh(&s->p, at, m, s->n_coefficients, out->sh + at * 3 * s->n_coefficients);
+        out->moved_sh +=
+            kiln_pack_sh(&s->p, at, m, s->n_coefficients, out->sh + at * 3 * s->n_coefficients);
     }
     for (uint64_t g = 0; g < n_groups; g++) {
-        const uint64_t at = g * KILN_PACKED_GROUP, m = n - at < KILN_PACKED_GROUP ? n - at : KILN_PACKED_GROUP;
+        const uint64_t at = g * KILN_PACKED_GROUP,
+                       m = n - at < KILN_PACKED_GROUP ? n - at : KILN_PACKED_GROUP;
         kiln_pack_group(half + at, (uint32_t)m, out->bounds + g * KILN_PACKED_BOUNDS_BYTES,
                         out->vertices + at * KILN_PACKED_ROW_BYTES);
     }
@@ -131,21 +137,26 @@ static double sigmoid(float v) { return (double)(1 / (1 + expl(-(long double)v))
 /* A half step, and what rounding to float adds to values of this size. */
 static void assert_near(double decoded, double exact, double step, double size, const char *what)
 {
-    if (!(fabs(decoded - exact) <= step / 2 + size * 1.2e-7)) fail_msg("%s: %.9g is written as %.9g", what, exact, decoded);
+    if (!(fabs(decoded - exact) <= step / 2 + size * 1.2e-7))
+        fail_msg("%s: %.9g is written as %.9g", what, exact, decoded);
 }
 
-static void check_field(const packed *p, const planes *s, uint64_t i, int what, const double expected[3])
+static void check_field(const packed *p, const planes *s, uint64_t i, int what,
+                        const double expected[3])
 {
-    static const int shifts[2][3] = {{21, 11, 0}, {24, 16, 8}}, steps[2][3] = {{2047, 1023, 2047}, {255, 255, 255}};
+    static const int shifts[2][3] = {{21, 11, 0}, {24, 16, 8}},
+                     steps[2][3] = {{2047, 1023, 2047}, {255, 255, 255}};
     static const int at[3] = {0, 8, 12};
-    const unsigned char *b = p->bounds + i / KILN_PACKED_GROUP * KILN_PACKED_BOUNDS_BYTES + what * 24;
+    const unsigned char *b =
+        p->bounds + i / KILN_PACKED_GROUP * KILN_PACKED_BOUNDS_BYTES + what * 24;
     const uint32_t v = u32_of(p->vertices + i * KILN_PACKED_ROW_BYTES + at[what]);
     (void)s;
     for (int c = 0; c < 3; c++) {
         const int most = steps[what == 2][c];
         const double lo = (double)float_of(b + 4 * c), hi = (double)float_of(b + 12 + 4 * c);
         const double t = (double)(v >> shifts[what == 2][c] & (uint32_t)most) / most;
-        assert_near(lo * (1 - t) + hi * t, expected[c], (hi - lo) / most, fmax(fabs(lo), fabs(hi)), "bounds");
+        assert_near(lo * (1 - t) + hi * t, expected[c], (hi - lo) / most, fmax(fabs(lo), fabs(hi)),
+                    "bounds");
     }
 }
 
@@ -174,7 +185,8 @@ static void check_packed(const planes *s, const packed *p)
     uint64_t scales = 0, sh = 0;
     for (uint64_t i = 0; i < n; i++) {
         double position[3], scale[3], colour[3];
-        const float q[4] = {s->p.quats[i], s->p.quats[n + i], s->p.quats[2 * n + i], s->p.quats[3 * n + i]};
+        const float q[4] = {s->p.quats[i], s->p.quats[n + i], s->p.quats[2 * n + i],
+                            s->p.quats[3 * n + i]};
         for (uint64_t c = 0; c < 3; c++) {
             const float l = s->p.log_scales[c * n + i];
             position[c] = (double)s->p.means[c * n + i];
@@ -190,11 +202,13 @@ static void check_packed(const planes *s, const packed *p)
         assert_near(alpha / 255.0, sigmoid(s->p.opacity_logits[i]), 1.0 / 255, 1e-6, "alpha");
         for (uint64_t k = 0; k < s->n_coefficients; k++)
             for (uint64_t c = 0; c < 3; c++) {
-                const double v = (double)s->p.shN[(3 * k + c) * n + i], within = fmin(4, fmax(-4, v));
+                const double v = (double)s->p.shN[(3 * k + c) * n + i],
+                             within = fmin(4, fmax(-4, v));
                 const int b = p->sh[i * 3 * s->n_coefficients + c * s->n_coefficients + k];
                 const double decoded = b == 0 ? -4 : b == 255 ? 4 : ((b + 0.5) / 256 - 0.5) * 8;
                 /* the first and the last step are half as long again */
-                assert_near(decoded, within, fabs(within) > 4 - 1.5 / 32 ? 1.5 / 32 : 1.0 / 32, 0, "SH");
+                assert_near(decoded, within, fabs(within) > 4 - 1.5 / 32 ? 1.5 / 32 : 1.0 / 32, 0,
+                            "SH");
                 sh += within != v;
             }
     }
@@ -236,7 +250,8 @@ static void one_row_and_hostile_rows_are_packed(void **state)
     static const unsigned char none[24] = {0};
     assert_memory_equal(p.bounds, none, 24);
     assert_int_equal(u32_of(p.vertices), 0);
-    assert_int_equal(u32_of(p.vertices + 4), 0x20080200); /* w is the largest, the others 512 of 1023: a rotation of 0 */
+    /* w is the largest, the others 512 of 1023: a rotation of 0 */
+    assert_int_equal(u32_of(p.vertices + 4), 0x20080200);
     assert_int_equal(u32_of(p.vertices + 12), 128);
     assert_int_equal(p.sh[0], 128);
     assert_true(float_of(p.bounds + 48) == 0.5f);
@@ -251,7 +266,8 @@ static void one_row_and_hostile_rows_are_packed(void **state)
     free(s.values);
 }
 
-/* Of every rotation code, also of those whose left out component is not the largest, or that have no length of 1. */
+/* Of every rotation code, also of those whose left out component is not the largest, or that have
+ * no length of 1. */
 static void every_rotation_code_comes_again(void **state)
 {
     uint32_t seed = 3, n_codes = 0;
@@ -267,12 +283,19 @@ static void every_rotation_code_comes_again(void **state)
             part[k] = ((double)(v >> (20 - 10 * k) & 1023) / 1023.0 - 0.5) * root;
         }
         rest -= part[0] * part[0] + part[1] * part[1] + part[2] * part[2];
-        const double largest = sqrt(fmax(rest, 0)), other = fmax(fabs(part[0]), fmax(fabs(part[1]), fabs(part[2])));
+        const double largest = sqrt(fmax(rest, 0)),
+                     other = fmax(fabs(part[0]), fmax(fabs(part[1]), fabs(part[2])));
         if (largest < other - 0.002 && rest > -0.0002) continue; /* no encoder makes it */
         n_codes++;
-        for (uint32_t c = 0, k = 0; c < 4; c++) q[c] = (float)(c == v >> 30 ? sqrt(rest > 0 ? rest : 0.0) : part[k++]);
+        for (uint32_t c = 0, k = 0; c < 4; c++)
+            q[c] = (float)(c == v >> 30 ? sqrt(rest > 0 ? rest : 0.0) : part[k++]);
         const float zero[3] = {0};
-        const kiln_packing_planes p = {.n = 1, .means = zero, .log_scales = zero, .quats = q, .opacity_logits = zero, .sh0 = zero};
+        const kiln_packing_planes p = {.n = 1,
+                                       .means = zero,
+                                       .log_scales = zero,
+                                       .quats = q,
+                                       .opacity_logits = zero,
+                                       .sh0 = zero};
         kiln_half_packed half;
         (void)kiln_half_pack(&p, 0, 1, &half);
         assert_int_equal(half.rotation, v);
@@ -280,7 +303,7 @@ static void every_rotation_code_comes_again(void **state)
     assert_true(n_codes > 20000);
 }
 
-/* ---- .splat ----------------------------------------------------------------------------------------------------------------- */
+/* ---- .splat ---------------------------------------------------------------------------------- */
 
 static kiln_splat_planes splat_planes(const planes *s)
 {
@@ -299,7 +322,8 @@ static void check_splat_row(const planes *s, uint64_t i, const unsigned char *ro
     for (uint64_t c = 0; c < 3; c++) {
         const float scale = float_of(row + 12 + 4 * c);
         assert_true(float_of(row + 4 * c) == s->p.means[c * n + i]);
-        assert_true(fabsf(scale - (float)expl((long double)s->p.log_scales[c * n + i])) <= 1.2e-7f * scale);
+        assert_true(fabsf(scale - (float)expl((long double)s->p.log_scales[c * n + i])) <=
+                    1.2e-7f * scale);
         const double colour = fmin(1, fmax(0, 0.5 + C0 * (double)s->p.sh0[c * n + i]));
         assert_near(row[24 + c] / 255.0, colour, 1.0 / 255, 1e-6, "colour");
     }
@@ -307,7 +331,8 @@ static void check_splat_row(const planes *s, uint64_t i, const unsigned char *ro
     for (uint64_t c = 0; c < 4; c++) length += pow((double)s->p.quats[c * n + i], 2);
     for (uint64_t c = 0; c < 4; c++) {
         const double q = (double)s->p.quats[c * n + i] / sqrt(length);
-        assert_near((row[28 + c] - 128) / 128.0, q, q > 127.5 / 128 ? 2.0 / 128 : 1.0 / 128, 1e-6, "rotation");
+        assert_near((row[28 + c] - 128) / 128.0, q, q > 127.5 / 128 ? 2.0 / 128 : 1.0 / 128, 1e-6,
+                    "rotation");
     }
 }
 
@@ -353,14 +378,16 @@ static void values_that_a_splat_row_cannot_hold_are_counted(void **state)
     kiln_splat_pack(&p, 0, 3, out, &moved);
     assert_int_equal(moved.scales, 2);
     assert_int_equal(moved.colours, 2);
-    assert_true(float_of(out + 12) == 0 && float_of(out + 16) == FLT_MAX && float_of(out + 20) == 1);
-    assert_memory_equal(out + 24, ((unsigned char[]){255, 0, 128, 255, 255, 128, 128, 128}), 8); /* no rotation is (1, 0, 0, 0) */
+    assert_true(float_of(out + 12) == 0 && float_of(out + 16) == FLT_MAX &&
+                float_of(out + 20) == 1);
+    /* no rotation is (1, 0, 0, 0) */
+    assert_memory_equal(out + 24, ((unsigned char[]){255, 0, 128, 255, 255, 128, 128, 128}), 8);
     assert_memory_equal(out + 32 + 28, ((unsigned char[]){255, 128, 128, 128}), 4);
     assert_memory_equal(out + 64 + 28, ((unsigned char[]){0, 128, 128, 128}), 4);
     free(s.values);
 }
 
-/* ---- codes ------------------------------------------------------------------------------------------------------------------ */
+/* ---- codes ----------------------------------------------------------------------------------- */
 
 static void alphas_are_nearest_and_stay(void **state)
 {
@@ -396,7 +423,8 @@ static void scales_are_the_nearest_floats(void **state)
             int e;
             (void)frexpl(exact, &e);
             const long double last_place = ldexpl(1, e - 24 < -149 ? -149 : e - 24);
-            if (!(fabsl((long double)linear[i] - exact) <= 0.501L * last_place)) fail_msg("exp %.9g", (double)logs[i]);
+            if (!(fabsl((long double)linear[i] - exact) <= 0.501L * last_place))
+                fail_msg("exp %.9g", (double)logs[i]);
         }
     }
     const float odd[3] = {NAN, -HUGE_VALF, HUGE_VALF};
@@ -404,10 +432,11 @@ static void scales_are_the_nearest_floats(void **state)
     assert_true(linear[0] != linear[0] && linear[1] == 0 && linear[2] == HUGE_VALF);
 }
 
-/* ---- samples ---------------------------------------------------------------------------------------------------------------- */
+/* ---- samples --------------------------------------------------------------------------------- */
 
 /* A sample's bytes and rows; skips where it is absent. */
-static void load_sample(const char *name, import_source *rows, planes *s, unsigned char **bytes, size_t *size)
+static void load_sample(const char *name, import_source *rows, planes *s, unsigned char **bytes,
+                        size_t *size)
 {
     const char *shared = getenv("KILN_SHARED");
     char path[512];
@@ -422,11 +451,12 @@ static void load_sample(const char *name, import_source *rows, planes *s, unsign
     make_planes(s, rows->rows, rows->n, rows->floats);
 }
 
-/* The samples have the reader's order and groups, so bounds and codes come again. A colour goes through a coefficient, after which
- * its bounds may differ in the last place. */
+/* The samples have the reader's order and groups, so bounds and codes come again. A colour goes
+ * through a coefficient, after which its bounds may differ in the last place. */
 static void compressed_samples_come_again(void **state)
 {
-    static const char *const names[] = {"golden_cply_sh0.ply", "golden_cply_sh1.ply", "golden_cply_sh3.ply"};
+    static const char *const names[] = {"golden_cply_sh0.ply", "golden_cply_sh1.ply",
+                                        "golden_cply_sh3.ply"};
     (void)state;
     for (int k = 0; k < 3; k++) {
         import_source rows;
@@ -436,15 +466,18 @@ static void compressed_samples_come_again(void **state)
         size_t size;
         load_sample(names[k], &rows, &s, &bytes, &size);
         const uint64_t n = rows.n, n_groups = (n + 255) / 256, width = 3 * s.n_coefficients;
-        const unsigned char *sh = bytes + size - n * width, *vertices = sh - n * KILN_PACKED_ROW_BYTES,
+        const unsigned char *sh = bytes + size - n * width,
+                            *vertices = sh - n * KILN_PACKED_ROW_BYTES,
                             *bounds = vertices - n_groups * KILN_PACKED_BOUNDS_BYTES;
         assert_memory_equal(bounds - 11, "end_header\n", 11);
         pack_all(&s, &p);
         for (uint64_t g = 0; g < n_groups; g++) {
-            const unsigned char *ours = p.bounds + g * KILN_PACKED_BOUNDS_BYTES, *theirs = bounds + g * KILN_PACKED_BOUNDS_BYTES;
+            const unsigned char *ours = p.bounds + g * KILN_PACKED_BOUNDS_BYTES,
+                                *theirs = bounds + g * KILN_PACKED_BOUNDS_BYTES;
             assert_memory_equal(ours, theirs, 48);
             for (int c = 48; c < KILN_PACKED_BOUNDS_BYTES; c += 4)
-                assert_true(fabsf(float_of(ours + c) - float_of(theirs + c)) <= 1.2e-7f * fmaxf(1, fabsf(float_of(theirs + c))));
+                assert_true(fabsf(float_of(ours + c) - float_of(theirs + c)) <=
+                            1.2e-7f * fmaxf(1, fabsf(float_of(theirs + c))));
         }
         assert_memory_equal(p.vertices, vertices, n * KILN_PACKED_ROW_BYTES);
         assert_memory_equal(p.sh, sh, n * width);
@@ -458,8 +491,8 @@ static void compressed_samples_come_again(void **state)
 
 static void plain_samples_are_packed_within_half_a_step(void **state)
 {
-    static const char *const names[] = {"golden_ply_inria_sh0.ply", "golden_ply_inria_sh1.ply", "golden_ply_inria_sh2.ply",
-                                        "golden_ply_inria_sh3.ply"};
+    static const char *const names[] = {"golden_ply_inria_sh0.ply", "golden_ply_inria_sh1.ply",
+                                        "golden_ply_inria_sh2.ply", "golden_ply_inria_sh3.ply"};
     (void)state;
     for (int k = 0; k < 4; k++) {
         import_source rows;
@@ -491,12 +524,15 @@ static void splat_sample_comes_again(void **state)
     const kiln_splat_planes p = splat_planes(&s);
     kiln_splat_pack(&p, 0, 48, out, &moved);
     for (uint64_t i = 0; i < 48; i++) {
-        const unsigned char *ours = out + i * KILN_SPLAT_ROW_BYTES, *theirs = bytes + i * KILN_SPLAT_ROW_BYTES;
+        const unsigned char *ours = out + i * KILN_SPLAT_ROW_BYTES,
+                            *theirs = bytes + i * KILN_SPLAT_ROW_BYTES;
         assert_memory_equal(ours, theirs, 12);
         assert_memory_equal(ours + 24, theirs + 24, 8);
-        /* exp(log(x)): a logarithm is rounded to half its last place, which is as many places of x as the logarithm is large */
+        /* exp(log(x)): a logarithm is rounded to half its last place, which is as many places of x
+         * as the logarithm is large */
         for (int c = 12; c < 24; c += 4)
-            assert_true(fabsf(float_of(ours + c) - float_of(theirs + c)) <= 1e-6f * float_of(theirs + c));
+            assert_true(fabsf(float_of(ours + c) - float_of(theirs + c)) <=
+                        1e-6f * float_of(theirs + c));
     }
     assert_int_equal(moved.colours + moved.scales, 0);
     free(s.values);

@@ -1,10 +1,11 @@
-/* fake_device -- a CUDA device made of host memory, for tests of what runs operations on one: runner, fit, draw. It takes
- * the place of kernels/device.h and kiln_ops_cuda() in the program whose one file includes it, in builds with CUDA and
- * without, so no GPU is needed nor touched.
+/* fake_device -- a CUDA device made of host memory, for tests of what runs operations on one:
+ * runner, fit, draw. It takes the place of kernels/device.h and kiln_ops_cuda() in the program
+ * whose one file includes it, in builds with CUDA and without, so no GPU is needed nor touched.
  *
- * It is as mean as a device may be: memory is counted, limited and full of poison with more poison behind it; what is copied
- * out arrives no sooner than the wait; an operation sees device memory alone; and any step fails when the test says so.
- * Operations compute by their CPU siblings, whose bits a device has.
+ * It is as mean as a device may be: memory is counted, limited and full of poison with more poison
+ * behind it; what is copied out arrives no sooner than the wait; an operation sees device memory
+ * alone; and any step fails when the test says so. Operations compute by their CPU siblings, whose
+ * bits a device has.
  */
 #ifndef KILN_TESTS_FAKE_DEVICE_H
 #define KILN_TESTS_FAKE_DEVICE_H
@@ -26,12 +27,26 @@
 #include <cmocka.h>
 
 /* FAKE_FULL: an allocation finds no memory although the device had some at the start. */
-typedef enum { FAKE_NOTHING, FAKE_FULL, FAKE_COPY_IN, FAKE_LAUNCH, FAKE_COPY_OUT, FAKE_WAIT } fake_step;
+typedef enum {
+    FAKE_NOTHING,
+    FAKE_FULL,
+    FAKE_COPY_IN,
+    FAKE_LAUNCH,
+    FAKE_COPY_OUT,
+    FAKE_WAIT
+} fake_step;
 
-#ifndef FAKE_NUMBER /* of the device; a test of worker processes, whose GPU is their first, says 0 */
+/* of the device; a test of worker processes, whose GPU is their first, says 0 */
+#ifndef FAKE_NUMBER
 #define FAKE_NUMBER 1
 #endif
-enum { FAKE_DEVICE = FAKE_NUMBER, FAKE_POISON = 0xA5, FAKE_EDGE = 256, FAKE_BLOCKS = 512, FAKE_COPIES = 32 };
+enum {
+    FAKE_DEVICE = FAKE_NUMBER,
+    FAKE_POISON = 0xA5,
+    FAKE_EDGE = 256,
+    FAKE_BLOCKS = 512,
+    FAKE_COPIES = 32
+};
 
 typedef struct {
     unsigned char *at; /* NULL: free */
@@ -81,11 +96,15 @@ static inline int fake_nothing_is_left(void **state)
     return 0;
 }
 
-static bool fake_fails(fake_step step) { return fake.fail == step && fake.fail_in > 0 && --fake.fail_in == 0; }
+static bool fake_fails(fake_step step)
+{
+    return fake.fail == step && fake.fail_in > 0 && --fake.fail_in == 0;
+}
 
 static kiln_status fake_step_done(fake_step step, const char *name, kiln_error *err)
 {
-    return fake_fails(step) ? kiln_fail(err, KILN_E_DEVICE, "the fake device fails in %s", name) : KILN_OK;
+    return fake_fails(step) ? kiln_fail(err, KILN_E_DEVICE, "the fake device fails in %s", name)
+                            : KILN_OK;
 }
 
 /* The block that holds those bytes; a test that lets anything else be touched has failed. */
@@ -94,19 +113,21 @@ static const fake_block *fake_holds(const void *at, size_t bytes)
     for (unsigned i = 0; i < FAKE_BLOCKS; i++) {
         const fake_block *b = &fake.blocks[i];
         const uintptr_t from = (uintptr_t)b->at, to = (uintptr_t)at;
-        if (b->at && to >= from && to - from <= b->bytes && bytes <= b->bytes - (to - from)) return b;
+        if (b->at && to >= from && to - from <= b->bytes && bytes <= b->bytes - (to - from))
+            return b;
     }
     fail_msg("%zu bytes at %p are not in device memory", bytes, at);
     return NULL;
 }
 
-/* ---- kernels/device.h --------------------------------------------------------------------------------------------------- */
+/* ---- kernels/device.h ------------------------------------------------------------------------ */
 
 uint32_t kiln_device_built_version(void) { return 13000; }
 uint32_t kiln_device_built_arch(void) { return 90; }
 
-/* A device's memory is none of this process's. Where a test measures that (FAKE_BALLAST), all of the device's room is resident from
- * when it is opened, as if the driver had it: what is allocated on the device takes the place of so much ballast. */
+/* A device's memory is none of this process's. Where a test measures that (FAKE_BALLAST), all of
+ * the device's room is resident from when it is opened, as if the driver had it: what is allocated
+ * on the device takes the place of so much ballast. */
 static void fake_ballast(int64_t change)
 {
 #ifdef FAKE_BALLAST
@@ -118,8 +139,11 @@ static void fake_ballast(int64_t change)
         kiln_memory_use_large_pages(at, fake.capacity);
     }
     if (change < 0 && (uint64_t)-change <= bytes)
-        assert_int_equal(madvise(at + (bytes + (uint64_t)change) / 4096 * 4096, (uint64_t)-change, MADV_DONTNEED), 0);
-    if (change > 0 && bytes + (uint64_t)change <= fake.capacity) memset(at + bytes, 1, (size_t)change);
+        assert_int_equal(madvise(at + (bytes + (uint64_t)change) / 4096 * 4096, (uint64_t)-change,
+                                 MADV_DONTNEED),
+                         0);
+    if (change > 0 && bytes + (uint64_t)change <= fake.capacity)
+        memset(at + bytes, 1, (size_t)change);
     bytes += (uint64_t)change;
 #else
     (void)change;
@@ -132,13 +156,15 @@ kiln_status kiln_device_open(int device, kiln_device_info *out, kiln_error *err)
     if (!open) fake_ballast(fake.capacity == UINT64_MAX ? 0 : (int64_t)fake.capacity);
     open = true;
     memset(out, 0, sizeof *out);
-    if (device != FAKE_DEVICE) return kiln_fail(err, KILN_E_DEVICE, "there is no fake device %d", device);
+    if (device != FAKE_DEVICE)
+        return kiln_fail(err, KILN_E_DEVICE, "there is no fake device %d", device);
     strcpy(out->name, "fake");
     out->total_bytes = out->free_bytes = fake.capacity;
     return KILN_OK;
 }
 
-kiln_status kiln_device_stream_new(int device, bool urgent, struct CUstream_st **out, kiln_error *err)
+kiln_status kiln_device_stream_new(int device, bool urgent, struct CUstream_st **out,
+                                   kiln_error *err)
 {
     (void)urgent;
     (void)err;
@@ -201,7 +227,8 @@ void kiln_device_free(int device, void *p)
     *b = (fake_block){NULL, 0};
 }
 
-kiln_status kiln_device_copy_in(const kiln_exec *x, void *device_to, const void *host_from, size_t bytes, kiln_error *err)
+kiln_status kiln_device_copy_in(const kiln_exec *x, void *device_to, const void *host_from,
+                                size_t bytes, kiln_error *err)
 {
     assert_int_equal(x->device, FAKE_DEVICE);
     if (bytes == 0) return KILN_OK;
@@ -213,7 +240,8 @@ kiln_status kiln_device_copy_in(const kiln_exec *x, void *device_to, const void 
     return KILN_OK;
 }
 
-kiln_status kiln_device_copy_out(const kiln_exec *x, void *host_to, const void *device_from, size_t bytes, kiln_error *err)
+kiln_status kiln_device_copy_out(const kiln_exec *x, void *host_to, const void *device_from,
+                                 size_t bytes, kiln_error *err)
 {
     assert_int_equal(x->device, FAKE_DEVICE);
     if (bytes == 0) return KILN_OK;
@@ -227,8 +255,8 @@ kiln_status kiln_device_copy_out(const kiln_exec *x, void *host_to, const void *
 }
 
 /* What is copied beside a stream is as due at the wait as what is copied on it. */
-kiln_status kiln_device_copy_out_beside(const kiln_exec *x, struct CUevent_st *mark, void *host_to, const void *device_from,
-                                        size_t bytes, kiln_error *err)
+kiln_status kiln_device_copy_out_beside(const kiln_exec *x, struct CUevent_st *mark, void *host_to,
+                                        const void *device_from, size_t bytes, kiln_error *err)
 {
     assert_non_null(mark);
     return kiln_device_copy_out(x, host_to, device_from, bytes, err);
@@ -260,14 +288,16 @@ kiln_status kiln_device_mark(const kiln_exec *x, struct CUevent_st *mark, kiln_e
     return KILN_OK;
 }
 
-kiln_status kiln_device_fill_rows(const kiln_exec *x, void *device_to, size_t pitch, unsigned char byte, size_t width,
-                                  size_t height, kiln_error *err)
+kiln_status kiln_device_fill_rows(const kiln_exec *x, void *device_to, size_t pitch,
+                                  unsigned char byte, size_t width, size_t height, kiln_error *err)
 {
-    for (size_t i = 0; i < height; i++) KILN_TRY(kiln_device_fill(x, (char *)device_to + i * pitch, byte, width, err));
+    for (size_t i = 0; i < height; i++)
+        KILN_TRY(kiln_device_fill(x, (char *)device_to + i * pitch, byte, width, err));
     return KILN_OK;
 }
 
-kiln_status kiln_device_fill(const kiln_exec *x, void *device_to, unsigned char byte, size_t bytes, kiln_error *err)
+kiln_status kiln_device_fill(const kiln_exec *x, void *device_to, unsigned char byte, size_t bytes,
+                             kiln_error *err)
 {
     (void)err;
     assert_int_equal(x->device, FAKE_DEVICE);
@@ -285,7 +315,8 @@ kiln_status kiln_device_wait(const kiln_exec *x, kiln_error *err)
     assert_int_equal(x->device, FAKE_DEVICE);
     fake.n_copies = fake.in_flight = 0;
     KILN_TRY(fake_step_done(FAKE_WAIT, "waiting", err));
-    for (unsigned i = 0; i < due; i++) memcpy(fake.copies[i].to, fake.copies[i].from, fake.copies[i].bytes);
+    for (unsigned i = 0; i < due; i++)
+        memcpy(fake.copies[i].to, fake.copies[i].from, fake.copies[i].bytes);
     return KILN_OK;
 }
 
@@ -311,10 +342,10 @@ kiln_status kiln_device_provoke(const kiln_exec *x, kiln_error *err)
 void kiln_range_push(const char *name) { (void)name; }
 void kiln_range_pop(void) {}
 
-/* ---- kiln_ops_cuda() ---------------------------------------------------------------------------------------------------- */
+/* ---- kiln_ops_cuda() ------------------------------------------------------------------------- */
 
-static kiln_status fake_operation(kiln_op_id op, const kiln_exec *x, const void *args, void *work, size_t *work_bytes,
-                                  kiln_error *err)
+static kiln_status fake_operation(kiln_op_id op, const kiln_exec *x, const void *args, void *work,
+                                  size_t *work_bytes, kiln_error *err)
 {
     const kiln_exec cpu = {.device = -1, .threads = 1};
     kiln_op_array arrays[KILN_OP_ARRAYS_MAX];
@@ -342,10 +373,11 @@ static kiln_status fake_operation(kiln_op_id op, const kiln_exec *x, const void 
     return kiln_op_call(kiln_ops_cpu(), op, &cpu, args, work, work_bytes, err);
 }
 
-#define OP(op)                                                                                                                   \
-    static kiln_status fake_##op(const kiln_exec *x, const kiln_##op##_args *a, void *work, size_t *work_bytes, kiln_error *err) \
-    {                                                                                                                            \
-        return fake_operation(KILN_OP_##op, x, a, work, work_bytes, err);                                                        \
+#define OP(op)                                                                              \
+    static kiln_status fake_##op(const kiln_exec *x, const kiln_##op##_args *a, void *work, \
+                                 size_t *work_bytes, kiln_error *err)                       \
+    {                                                                                       \
+        return fake_operation(KILN_OP_##op, x, a, work, work_bytes, err);                   \
     }
 KILN_OP_MAP(OP)
 #undef OP

@@ -1,9 +1,11 @@
-/* A library that answers as NVML would on a machine that the environment describes; devices_test and devices.t build and load
- * it. FAKE_GPUS: how many; FAKE_CUDA: the driver's CUDA version, 0: there is no libcuda; FAKE_ARCH: compute capability of GPU 0,
- * the others have 90; FAKE_MIG: the GPU that is cut into two instances; FAKE_LOST: one that is lost; FAKE_HIDDEN: one that may not
- * be asked; FAKE_FREE: MiB of memory that are free of 1000; FAKE_ECC: errors of GPU 0 that could not be corrected; FAKE_REPAIR:
- * 1: GPU 0 waits for a reset, 2: it cannot be repaired; FAKE_MODE: its compute mode; FAKE_INIT: what nvmlInit_v2 returns;
- * FAKE_END: a signal that it raises, or 0: it never returns. Compiled with -DFAKE_OLD it lacks all that we can do without. */
+/* A library that answers as NVML would on a machine that the environment describes; devices_test
+ * and devices.t build and load it. FAKE_GPUS: how many; FAKE_CUDA: the driver's CUDA version, 0:
+ * there is no libcuda; FAKE_ARCH: compute capability of GPU 0, the others have 90; FAKE_MIG: the
+ * GPU that is cut into two instances; FAKE_LOST: one that is lost; FAKE_HIDDEN: one that may not be
+ * asked; FAKE_FREE: MiB of memory that are free of 1000; FAKE_ECC: errors of GPU 0 that could not
+ * be corrected; FAKE_REPAIR: 1: GPU 0 waits for a reset, 2: it cannot be repaired; FAKE_MODE: its
+ * compute mode; FAKE_INIT: what nvmlInit_v2 returns; FAKE_END: a signal that it raises, or 0: it
+ * never returns. Compiled with -DFAKE_OLD it lacks all that we can do without. */
 #include <signal.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -42,7 +44,10 @@ int nvmlInit_v2(void)
     return number("FAKE_INIT", 0);
 }
 
-const char *nvmlErrorString(int e) { return e == 9 ? "Driver Not Loaded" : e == 15 ? "GPU is lost" : "Unknown Error"; }
+const char *nvmlErrorString(int e)
+{
+    return e == 9 ? "Driver Not Loaded" : e == 15 ? "GPU is lost" : "Unknown Error";
+}
 
 int nvmlSystemGetCudaDriverVersion_v2(int *version)
 {
@@ -66,7 +71,8 @@ int nvmlDeviceGetHandleByIndex_v2(unsigned i, void **d)
 int nvmlDeviceGetUUID(void *d, char *text, unsigned size)
 {
     if (instance_of(d) >= 0)
-        (void)snprintf(text, size, "MIG-%d%d111111-0000-0000-0000-000000000000", gpu_of(d), instance_of(d));
+        (void)snprintf(text, size, "MIG-%d%d111111-0000-0000-0000-000000000000", gpu_of(d),
+                       instance_of(d));
     else
         (void)snprintf(text, size, "GPU-%02d000000-0000-0000-0000-000000000000", gpu_of(d));
     return 0;
@@ -122,7 +128,8 @@ int nvmlDeviceGetPciInfo_v3(void *d, fake_pci *p);
 int nvmlDeviceGetEccMode(void *d, int *current, int *pending);
 int nvmlDeviceGetTotalEccErrors(void *d, int type, int counter, unsigned long long *n);
 int nvmlDeviceGetRetiredPagesPendingStatus(void *d, int *pending);
-int nvmlDeviceGetRemappedRows(void *d, unsigned *corrected, unsigned *uncorrected, unsigned *pending, unsigned *failed);
+int nvmlDeviceGetRemappedRows(void *d, unsigned *corrected, unsigned *uncorrected,
+                              unsigned *pending, unsigned *failed);
 int nvmlDeviceGetComputeMode(void *d, int *mode);
 
 int nvmlSystemGetDriverVersion(char *text, unsigned size)
@@ -158,7 +165,8 @@ int nvmlDeviceGetEccMode(void *d, int *current, int *pending)
 
 int nvmlDeviceGetTotalEccErrors(void *d, int type, int counter, unsigned long long *n)
 {
-    *n = type == 1 && counter == 0 && gpu_of(d) == 0 ? (unsigned long long)number("FAKE_ECC", 0) : 0;
+    *n =
+        type == 1 && counter == 0 && gpu_of(d) == 0 ? (unsigned long long)number("FAKE_ECC", 0) : 0;
     return 0;
 }
 
@@ -168,7 +176,8 @@ int nvmlDeviceGetRetiredPagesPendingStatus(void *d, int *pending)
     return 3; /* NVML_ERROR_NOT_SUPPORTED, as where rows are remapped */
 }
 
-int nvmlDeviceGetRemappedRows(void *d, unsigned *corrected, unsigned *uncorrected, unsigned *pending, unsigned *failed)
+int nvmlDeviceGetRemappedRows(void *d, unsigned *corrected, unsigned *uncorrected,
+                              unsigned *pending, unsigned *failed)
 {
     const int repair = gpu_of(d) == 0 ? number("FAKE_REPAIR", 0) : 0;
     *corrected = 0;

@@ -1,5 +1,6 @@
-/* filters_test -- texts of filters are read strictly; masks are those of a plain loop over the definition, also on borders and
- * beside numbers that are none; what a chunk's box says holds for each of its rows. */
+/* filters_test -- texts of filters are read strictly; masks are those of a plain loop over the
+ * definition, also on borders and beside numbers that are none; what a chunk's box says holds for
+ * each of its rows. */
 #include "stages/select/filters.h"
 
 #include <math.h>
@@ -28,7 +29,8 @@ static kiln_plane splat_planes[] = {
     {.name = "shN", .type = KILN_TYPE_F32, .components = 9},
     {.name = "source_row", .type = KILN_TYPE_U32, .components = 1},
 };
-static kiln_chunk splats = {.name = "/0", .n_planes = sizeof splat_planes / sizeof *splat_planes, .planes = splat_planes};
+static kiln_chunk splats = {
+    .name = "/0", .n_planes = sizeof splat_planes / sizeof *splat_planes, .planes = splat_planes};
 static kiln_plane point_planes[] = {
     {.name = "extra/x", .type = KILN_TYPE_F64, .components = 1},
     {.name = "means", .type = KILN_TYPE_F32, .components = 3},
@@ -37,7 +39,8 @@ static kiln_plane point_planes[] = {
 };
 static kiln_chunk points = {.name = "/0", .n_planes = 4, .planes = point_planes};
 
-static kiln_filters parsed(const char *boxes, const char *spheres, const char *values, const kiln_chunk *sample)
+static kiln_filters parsed(const char *boxes, const char *spheres, const char *values,
+                           const kiln_chunk *sample)
 {
     kiln_error err = {0};
     kiln_filters f;
@@ -49,13 +52,16 @@ static kiln_filters parsed(const char *boxes, const char *spheres, const char *v
 static void wrong_texts_are_refused(void **state)
 {
     (void)state;
-    static const char *const boxes[] = {"1,2,3",         "1,2,3,4,5,6,7",  "1,2,3,0,5,6",   "a,2,3,4,5,6", "nan,2,3,4,5,6",
-                                        "1,2,3,inf,5,6", "0x1,2,3,4,5,6",  "1 2,2,3,4,5,6", ",",           "1,2,3,1e999,5,6",
-                                        "1,2,3,4,5,--",  "1/0,2,3,inf,5,6"};
-    static const char *const spheres[] = {"1,2,3", "1,2,3,0", "1,2,3,-1", "-,2,3,1", "1,2,3,4,5", "1,2,3,nan"};
-    static const char *const values[] = {"opacity",           "opacity,gt", "opacity,above,1", "opacity,gt,1.5", "opacity,lt,-0.1",
-                                         "scale_0,gt,-1",     "x,gt,",      ",gt,1",           "x,gt,1,2",       "x,GT,1",
-                                         "scale_2,lte,-1e-9", "x,gt,nan"};
+    static const char *const boxes[] = {"1,2,3",           "1,2,3,4,5,6,7", "1,2,3,0,5,6",
+                                        "a,2,3,4,5,6",     "nan,2,3,4,5,6", "1,2,3,inf,5,6",
+                                        "0x1,2,3,4,5,6",   "1 2,2,3,4,5,6", ",",
+                                        "1,2,3,1e999,5,6", "1,2,3,4,5,--",  "1/0,2,3,inf,5,6"};
+    static const char *const spheres[] = {"1,2,3",   "1,2,3,0",   "1,2,3,-1",
+                                          "-,2,3,1", "1,2,3,4,5", "1,2,3,nan"};
+    static const char *const values[] = {
+        "opacity",           "opacity,gt", "opacity,above,1", "opacity,gt,1.5", "opacity,lt,-0.1",
+        "scale_0,gt,-1",     "x,gt,",      ",gt,1",           "x,gt,1,2",       "x,GT,1",
+        "scale_2,lte,-1e-9", "x,gt,nan"};
     kiln_error err = {0};
     kiln_filters f;
     for (size_t i = 0; i < sizeof boxes / sizeof *boxes; i++) {
@@ -65,19 +71,23 @@ static void wrong_texts_are_refused(void **state)
     for (size_t i = 0; i < sizeof spheres / sizeof *spheres; i++)
         assert_int_equal(kiln_filters_parse(NULL, spheres[i], NULL, &f, &err), KILN_E_USAGE);
     for (size_t i = 0; i < sizeof values / sizeof *values; i++)
-        if (kiln_filters_parse(NULL, NULL, values[i], &f, &err) != KILN_E_USAGE) fail_msg("'%s' was taken", values[i]);
+        if (kiln_filters_parse(NULL, NULL, values[i], &f, &err) != KILN_E_USAGE)
+            fail_msg("'%s' was taken", values[i]);
 }
 
 static void right_texts_are_read(void **state)
 {
     (void)state;
     const kiln_filters f =
-        parsed("-1, 2,0,4,5,1/2|-,,-,-,7,", "0,0,0,1e-3", "opacity , gte,1/255|scale_0_raw,lt,-5|opacity_raw,neq,-3", &splats);
+        parsed("-1, 2,0,4,5,1/2|-,,-,-,7,", "0,0,0,1e-3",
+               "opacity , gte,1/255|scale_0_raw,lt,-5|opacity_raw,neq,-3", &splats);
     assert_int_equal(f.n, 6);
     assert_true(f.filters[0].numbers[0] == -1 && f.filters[0].numbers[5] == 0.5);
-    for (int i = 0; i < 6; i++) assert_true(f.filters[1].numbers[i] == (i < 3 ? -HUGE_VAL : i == 4 ? 7 : HUGE_VAL));
+    for (int i = 0; i < 6; i++)
+        assert_true(f.filters[1].numbers[i] == (i < 3 ? -HUGE_VAL : i == 4 ? 7 : HUGE_VAL));
     assert_true(f.filters[2].kind == KILN_FILTER_SPHERE && f.filters[2].numbers[3] == 1e-3);
-    assert_true(fabs(f.filters[3].numbers[0] + log(254)) < 1e-12 && f.filters[3].cmp == KILN_CMP_GTE);
+    assert_true(fabs(f.filters[3].numbers[0] + log(254)) < 1e-12 &&
+                f.filters[3].cmp == KILN_CMP_GTE);
     assert_true(f.filters[4].numbers[0] == -5 && f.filters[5].numbers[0] == -3);
     assert_int_equal(f.n_planes, 3); /* means, opacity_logits, log_scales: each once */
 }
@@ -135,7 +145,8 @@ static void columns_are_found_by_the_names_of_a_ply(void **state)
 static void unknown_columns_are_told_with_those_that_there_are(void **state)
 {
     (void)state;
-    static const char *const names[] = {"f_rest_9", "rot_4", "nx", "f_rest_", "shN", "means", "opacity_logits", "extra/x"};
+    static const char *const names[] = {"f_rest_9", "rot_4",          "nx",     "f_rest_", "shN",
+                                        "means",    "opacity_logits", "extra/x"};
     kiln_error err = {0};
     kiln_filters f;
     for (size_t i = 0; i < sizeof names / sizeof *names; i++) {
@@ -153,22 +164,29 @@ static void unknown_columns_are_told_with_those_that_there_are(void **state)
     assert_null(strstr(err.msg, "blue,")); /* the kept doubles are no columns of their own */
 }
 
-/* ---- rows -------------------------------------------------------------------------------------------------------------------- */
+/* ---- rows ------------------------------------------------------------------------------------ */
 
 enum { N = 6 };
 
 static void borders_are_those_of_splat_transform(void **state)
 {
     (void)state;
-    /* on the lower side, on the upper side, a hair beyond, inside; on a sphere of radius 5, a hair within */
-    const float means[3 * N] = {-1, 2, nextafterf(2, 3), 0, 3, nextafterf(3, 0), /* y */ 0, 0, 0, 1, 4, 4, /* z */ 0, 0, 0, 0,
-                                0,  0};
+    /* on the lower side, on the upper side, a hair beyond, inside; on a sphere of radius 5, a hair
+     * within */
+    const float means[3 * N] = {-1,        2, nextafterf(2, 3),
+                                0,         3, nextafterf(3, 0),
+                                /* y */ 0, 0, 0,
+                                1,         4, 4,
+                                /* z */ 0, 0, 0,
+                                0,         0, 0};
     const void *planes[] = {means};
     uint8_t keep[N];
-    const kiln_filters box = parsed("-1,0,0,2,1,0", NULL, NULL, &splats), sphere = parsed(NULL, "0,0,0,5", NULL, &splats);
+    const kiln_filters box = parsed("-1,0,0,2,1,0", NULL, NULL, &splats),
+                       sphere = parsed(NULL, "0,0,0,5", NULL, &splats);
     assert_int_equal(kiln_filters_keep(&box, N, nowhere, planes, keep), 3);
     assert_memory_equal(keep, ((uint8_t[N]){1, 1, 0, 1, 0, 0}), N);
-    assert_int_equal(kiln_filters_keep(&sphere, N, nowhere, planes, keep), 5); /* nearer than the radius, not as near */
+    /* nearer than the radius, not as near */
+    assert_int_equal(kiln_filters_keep(&sphere, N, nowhere, planes, keep), 5);
     assert_memory_equal(keep, ((uint8_t[N]){1, 1, 1, 1, 0, 1}), N);
     /* in double: 0.1f is above 0.1 */
     const float tenths[3 * 2] = {0.1f, nextafterf(0.1f, 0), 0, 0, 0, 0};
@@ -202,7 +220,8 @@ static void nan_is_kept_by_neq_alone(void **state)
     static const char *const cmps[] = {"lt", "lte", "gt", "gte", "eq", "neq"};
     const double column[3] = {(double)NAN, 7, 8};
     const void *planes[] = {column};
-    static const uint8_t expected[6][3] = {{0, 0, 0}, {0, 1, 0}, {0, 0, 1}, {0, 1, 1}, {0, 1, 0}, {1, 0, 1}};
+    static const uint8_t expected[6][3] = {{0, 0, 0}, {0, 1, 0}, {0, 0, 1},
+                                           {0, 1, 1}, {0, 1, 0}, {1, 0, 1}};
     for (int i = 0; i < 6; i++) {
         char text[32];
         uint8_t keep[3];
@@ -220,7 +239,8 @@ static void columns_of_integers_are_compared_as_numbers(void **state)
     const uint32_t rows[3] = {0, 16777217, 4294967294u}; /* not floats */
     const void *label[] = {labels}, *row[] = {rows};
     uint8_t keep[3];
-    const kiln_filters a = parsed(NULL, NULL, "label,gte,200", &splats), b = parsed(NULL, NULL, "source_row,eq,16777217", &splats);
+    const kiln_filters a = parsed(NULL, NULL, "label,gte,200", &splats),
+                       b = parsed(NULL, NULL, "source_row,eq,16777217", &splats);
     assert_int_equal(kiln_filters_keep(&a, 3, nowhere, label, keep), 2);
     assert_int_equal(kiln_filters_keep(&b, 3, nowhere, row, keep), 1);
     assert_true(keep[1] == 1);
@@ -239,7 +259,7 @@ static void all_filters_must_keep_a_row(void **state)
     assert_int_equal(kiln_filters_keep(&none, 3, nowhere, NULL, keep), 3);
 }
 
-/* ---- chunks ------------------------------------------------------------------------------------------------------------------ */
+/* ---- chunks ---------------------------------------------------------------------------------- */
 
 static uint64_t state_of_random = 88172645463325252u;
 static double uniform(void)
@@ -291,14 +311,17 @@ static void what_a_chunk_says_holds_for_its_rows(void **state)
         uint8_t keep[ROWS];
         const void *planes[KILN_FILTERS_MAX] = {NULL};
         const double origin[3] = {grid(), grid() / 3, 1e9 * grid()};
-        const double o = floor(origin[1]), x = grid() + origin[0], y = grid() + o, z = grid() + origin[2];
+        const double o = floor(origin[1]), x = grid() + origin[0], y = grid() + o,
+                     z = grid() + origin[2];
         fill_chunk(&c, means, logits, log_scales);
         switch (round % 3) {
         case 0:
-            snprintf(box = text, sizeof text, "%.17g,%.17g,%.17g,%.17g,%.17g,%.17g", x, y, z, x + 6 * uniform(), y + 6, z + 6);
+            snprintf(box = text, sizeof text, "%.17g,%.17g,%.17g,%.17g,%.17g,%.17g", x, y, z,
+                     x + 6 * uniform(), y + 6, z + 6);
             break;
         case 1:
-            snprintf(sphere = text, sizeof text, "%.17g,%.17g,%.17g,%d", x, y, z, 1 + (int)(6 * uniform()));
+            snprintf(sphere = text, sizeof text, "%.17g,%.17g,%.17g,%d", x, y, z,
+                     1 + (int)(6 * uniform()));
             break;
         default: {
             const int k = (int)(6 * uniform());

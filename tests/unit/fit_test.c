@@ -1,5 +1,6 @@
-/* fit_test -- lists and pictures in parts (kernels/draw/fit.h, kernels/draw/draw.h) on a device of host memory
- * (fake_device.h): no cap and no full device changes a bit, the cap holds, what fails leaves nothing behind. */
+/* fit_test -- lists and pictures in parts (kernels/draw/fit.h, kernels/draw/draw.h) on a device of
+ * host memory (fake_device.h): no cap and no full device changes a bit, the cap holds, what fails
+ * leaves nothing behind. */
 #include "kernels/draw/draw.h"
 #include "kernels/draw/fit.h"
 #include "tests/unit/draw_scene.h"
@@ -7,11 +8,13 @@
 #include <stdio.h>
 #include <string.h>
 
-/* From nothing fits to all fits; between them are those at which one operation or a part of one does. */
-static const uint64_t caps[] = {1, 3000, 20000, 60000, 100000, 150000, 250000, 500000, 2000000, (uint64_t)1 << 30};
+/* From nothing fits to all fits; between them are those at which one operation or a part of one
+ * does. */
+static const uint64_t caps[] = {1,      3000,   20000,  60000,   100000,
+                                150000, 250000, 500000, 2000000, (uint64_t)1 << 30};
 enum { CAPS = sizeof caps / sizeof *caps };
 
-/* ---- caps --------------------------------------------------------------------------------------------------------------- */
+/* ---- caps ------------------------------------------------------------------------------------ */
 
 /* The same picture within the cap; says where it was computed. */
 static kiln_runner_info draw_within(const scene *s, const picture *right, uint64_t cap)
@@ -20,7 +23,8 @@ static kiln_runner_info draw_within(const scene *s, const picture *right, uint64
     kiln_error err = {0};
     fake_reset();
     kiln_runner *r = fake_runner(FAKE_DEVICE, cap);
-    if (picture_draw(&p, r, s, &err) != KILN_OK) fail_msg("cap %llu: %s", (unsigned long long)cap, err.msg);
+    if (picture_draw(&p, r, s, &err) != KILN_OK)
+        fail_msg("cap %llu: %s", (unsigned long long)cap, err.msg);
     must_be_equal(right, &p);
     const kiln_runner_info info = kiln_runner_get_info(r);
     assert_true(fake.peak <= cap);
@@ -59,7 +63,8 @@ static void no_cap_changes_a_picture(void **state)
     }
 }
 
-/* Some times as many Gaussians as kiln_fit_count leaves together: those of a scene, over and over. */
+/* Some times as many Gaussians as kiln_fit_count leaves together: those of a scene, over and
+ * over. */
 static void no_cap_changes_counts(void **state)
 {
     const uint64_t times = 400, some[] = {1, 7 << 20, (uint64_t)1 << 30};
@@ -73,7 +78,8 @@ static void no_cap_changes_counts(void **state)
     kiln_splat2d *splats = memory(n, sizeof *splats);
     uint64_t *counts = memory(rows, sizeof *counts);
     for (uint64_t i = 0; i < n; i++) splats[i] = p.drawing.splats[i % one];
-    const kiln_tile_pairs_count_args a = {.n = n, .splats = splats, .view = &s.view, .row0 = 0, .row1 = rows, .row_pairs = counts};
+    const kiln_tile_pairs_count_args a = {
+        .n = n, .splats = splats, .view = &s.view, .row0 = 0, .row1 = rows, .row_pairs = counts};
     for (unsigned c = 0; c < 3; c++) {
         kiln_error err = {0};
         uint64_t sum = 0;
@@ -143,8 +149,10 @@ static void no_cap_changes_lists(void **state)
     scene_free(&s);
 }
 
-/* Tile rows [row0, row1) listed and drawn by themselves on a device are that part of the picture. Returns what was drawn there. */
-static kiln_runner_info draw_rows(const scene *s, const picture *right, uint32_t row0, uint32_t row1, uint64_t cap)
+/* Tile rows [row0, row1) listed and drawn by themselves on a device are that part of the picture.
+ * Returns what was drawn there. */
+static kiln_runner_info draw_rows(const scene *s, const picture *right, uint32_t row0,
+                                  uint32_t row1, uint64_t cap)
 {
     kiln_error err = {0};
     const uint32_t rows = row1 - row0, tiles = rows * kiln_view_tiles_x(&s->view);
@@ -160,8 +168,12 @@ static kiln_runner_info draw_rows(const scene *s, const picture *right, uint32_t
     const uint64_t pixels = kiln_raster_pixels(&a);
     fake_reset();
     kiln_runner *r = fake_runner(FAKE_DEVICE, cap);
-    const kiln_tile_pairs_count_args count = {
-        .n = a.n, .splats = a.splats, .view = a.view, .row0 = row0, .row1 = row1, .row_pairs = row_pairs};
+    const kiln_tile_pairs_count_args count = {.n = a.n,
+                                              .splats = a.splats,
+                                              .view = a.view,
+                                              .row0 = row0,
+                                              .row1 = row1,
+                                              .row_pairs = row_pairs};
     assert_int_equal(kiln_fit_count(r, &count, &err), KILN_OK);
     for (uint32_t i = 0; i < rows; i++) pairs += row_pairs[i];
     uint32_t *counts = memory(tiles, sizeof *counts), *ranks = memory(pairs, sizeof *ranks);
@@ -184,7 +196,8 @@ static kiln_runner_info draw_rows(const scene *s, const picture *right, uint32_t
 
 static void bands_by_themselves_are_parts_of_the_picture(void **state)
 {
-    static const uint32_t bands[][2] = {{0, 1}, {0, 3}, {3, 7}, {6, 13}, {13, 14}, {0, 14}, {2, 12}};
+    static const uint32_t bands[][2] = {{0, 1},   {0, 3},  {3, 7}, {6, 13},
+                                        {13, 14}, {0, 14}, {2, 12}};
     scene s;
     picture right;
     (void)state;
@@ -207,10 +220,12 @@ static void bands_by_themselves_are_parts_of_the_picture(void **state)
     scene_free(&s);
 }
 
-/* ---- failures in the middle of a picture ---------------------------------------------------------------------------------- */
+/* ---- failures in the middle of a picture ----------------------------------------------------- */
 
-/* Under a cap that makes parts: the given step fails at its 1st, 2nd, ... time. Returns how many times there are. */
-static unsigned break_picture(const scene *s, const picture *right, fake_step step, kiln_status want)
+/* Under a cap that makes parts: the given step fails at its 1st, 2nd, ... time. Returns how many
+ * times there are. */
+static unsigned break_picture(const scene *s, const picture *right, fake_step step,
+                              kiln_status want)
 {
     const uint64_t cap = 150000;
     for (unsigned time = 1;; time++) {
@@ -242,7 +257,8 @@ static void a_picture_that_breaks_off_leaves_nothing(void **state)
     const unsigned launches = break_picture(&s, &right, FAKE_LAUNCH, KILN_E_DEVICE);
     assert_true(launches > 2 + 3); /* two chunks, count, emit, raster would be all without parts */
     assert_true(break_picture(&s, &right, FAKE_WAIT, KILN_E_DEVICE) >= launches);
-    assert_true(break_picture(&s, &right, FAKE_FULL, KILN_OK) > 1); /* memory that is gone is no failure */
+    /* memory that is gone is no failure */
+    assert_true(break_picture(&s, &right, FAKE_FULL, KILN_OK) > 1);
     picture_free(&right);
     scene_free(&s);
 }
@@ -253,8 +269,14 @@ static void lists_that_are_not_the_pictures_are_refused_in_parts_too(void **stat
     const kiln_splat2d splats[3] = {{0}};
     uint32_t counts[3] = {1, 1, 1}, ranks[3] = {0, 3, 0};
     float *rgba = memory((uint64_t)view.width * view.height, 4 * sizeof *rgba);
-    kiln_raster_args a = {
-        .n = 3, .splats = splats, .view = &view, .row1 = 3, .tile_counts = counts, .ranks = ranks, .n_pairs = 3, .rgba = rgba};
+    kiln_raster_args a = {.n = 3,
+                          .splats = splats,
+                          .view = &view,
+                          .row1 = 3,
+                          .tile_counts = counts,
+                          .ranks = ranks,
+                          .n_pairs = 3,
+                          .rgba = rgba};
     kiln_error err = {0};
     (void)state;
     fake_reset();

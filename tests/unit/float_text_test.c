@@ -1,4 +1,5 @@
-/* Decimal text of floats, and lines of CSV, against libc's own parser and formatter, which round correctly. */
+/* Decimal text of floats, and lines of CSV, against libc's own parser and formatter, which round
+ * correctly. */
 #include "stages/formats/csv/csv_rows.h"
 #include "stages/formats/csv/float_text.h"
 
@@ -48,10 +49,12 @@ static void check(float v)
     const char *text = text_of(v);
     char other[64];
     const int n = digits_of(text);
-    if (strtof(text, NULL) != v || (float)strtod(text, NULL) != v) fail_msg("%.9g is written as %s", (double)v, text);
+    if (strtof(text, NULL) != v || (float)strtod(text, NULL) != v)
+        fail_msg("%.9g is written as %s", (double)v, text);
     assert_true(n >= 1 && n <= 9);
     snprintf(other, sizeof other, "%.*e", n - 1, (double)v);
-    if (strtof(other, NULL) == v && strtod(other, NULL) != strtod(text, NULL)) fail_msg("%s is nearer than %s", other, text);
+    if (strtof(other, NULL) == v && strtod(other, NULL) != strtod(text, NULL))
+        fail_msg("%s is nearer than %s", other, text);
     if (n == 1) return;
     snprintf(other, sizeof other, "%.*e", n - 2, (double)v);
     if (strtof(other, NULL) == v) fail_msg("%s is shorter than %s", other, text);
@@ -61,7 +64,8 @@ static void every_kind_of_float_reads_back(void **state)
 {
     (void)state;
     for (uint64_t bits = 1; bits < 0x7f800000u; bits += 50021) check(float_of((uint32_t)bits));
-    for (uint32_t e = 0; e < 255; e++) /* around powers of two, where the distance of floats changes; denormals too */
+    /* around powers of two, where the distance of floats changes; denormals too */
+    for (uint32_t e = 0; e < 255; e++)
         for (uint32_t k = 0; k < 7; k++)
             if (e + k > 3) check(float_of((e << 23) + k - 3));
     for (uint32_t i = 1; i < 100; i++) check(float_of(i));
@@ -103,7 +107,8 @@ static void texts_are_as_people_write_them(void **state)
                  {1e-45f, "1e-45"},
                  {-1.17549435e-38f, "-1.1754944e-38"}};
     (void)state;
-    for (size_t i = 0; i < sizeof texts / sizeof *texts; i++) assert_string_equal(text_of(texts[i].v), texts[i].text);
+    for (size_t i = 0; i < sizeof texts / sizeof *texts; i++)
+        assert_string_equal(text_of(texts[i].v), texts[i].text);
 }
 
 static void whole_numbers_have_all_their_digits(void **state)
@@ -123,8 +128,8 @@ static void whole_numbers_have_all_their_digits(void **state)
 
 static void lines_have_each_kind_of_value(void **state)
 {
-    const float places[] = {0.1f, -2}, values[] = {1e-7f, HUGE_VALF}, colours[] = {7.0f / 255.0f, 0.3f},
-                out_of_range[] = {1, -0.25f};
+    const float places[] = {0.1f, -2}, values[] = {1e-7f, HUGE_VALF},
+                colours[] = {7.0f / 255.0f, 0.3f}, out_of_range[] = {1, -0.25f};
     const uint32_t rows[] = {0, 4294967294u};
     const kiln_csv_column columns[] = {{.kind = KILN_CSV_PLACE, .values = places, .origin = 4.5e6},
                                        {.kind = KILN_CSV_PLACE, .values = places},
@@ -136,7 +141,8 @@ static void lines_have_each_kind_of_value(void **state)
     char text[2 * 7 * KILN_CSV_VALUE_MAX + 1];
     (void)state;
     text[kiln_csv_lines(columns, 7, 0, 2, text)] = '\0';
-    assert_string_equal(text, "4500000.1000000015,0.1,1e-7,7,255,0,7\n4499998,-2,inf,76.5,-63.75,4294967294,4294967301\n");
+    assert_string_equal(text, "4500000.1000000015,0.1,1e-7,7,255,0,7\n4499998,-2,inf,76.5,-63.75,"
+                              "4294967294,4294967301\n");
     text[kiln_csv_lines(columns + 1, 1, 1, 1, text)] = '\0';
     assert_string_equal(text, "-2\n");
     for (int b = 0; b < 256; b++) {

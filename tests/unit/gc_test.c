@@ -1,4 +1,5 @@
-/* What kiln-gc drops and keeps, its steps, and what it does with a manifest that is damaged or written by another program. */
+/* What kiln-gc drops and keeps, its steps, and what it does with a manifest that is damaged or
+ * written by another program. */
 #include "schema/gc.h"
 #include "manifest_fixture.h"
 
@@ -18,7 +19,8 @@ static int make_bake(void **state)
 }
 
 /* A unit whose outputs are `n` blobs of their own, done at finished_ns. Returns its key. */
-static kiln_hash add_unit(kiln_manifest *m, const char *stage, const char *name, int number, int64_t finished_ns, uint32_t n)
+static kiln_hash add_unit(kiln_manifest *m, const char *stage, const char *name, int number,
+                          int64_t finished_ns, uint32_t n)
 {
     kiln_error err = {0};
     char text[64], sql[160];
@@ -36,7 +38,9 @@ static kiln_hash add_unit(kiln_manifest *m, const char *stage, const char *name,
     const kiln_hash key = kiln_hash_of(text, strlen(text));
     const kiln_unit_result result = {.n = n, .outputs = outputs};
     OK(kiln_unit_store(m, &(kiln_unit_done){key, stage, name, 1}, &result, blobs, &err));
-    snprintf(sql, sizeof sql, "UPDATE unit SET finished_ns = %lld WHERE id = (SELECT max(id) FROM unit)", (long long)finished_ns);
+    snprintf(sql, sizeof sql,
+             "UPDATE unit SET finished_ns = %lld WHERE id = (SELECT max(id) FROM unit)",
+             (long long)finished_ns);
     run_sql(m, sql);
     for (uint32_t i = 0; i < n; i++) free(blobs[i].packed);
     return key;
@@ -85,7 +89,7 @@ static void verify(kiln_manifest *m)
 
 static int by_bytes(const void *a, const void *b) { return memcmp(a, b, sizeof(kiln_hash)); }
 
-/* ---- what stays ------------------------------------------------------------------------------------------------------- */
+/* ---- what stays ------------------------------------------------------------------------------ */
 static void a_manifest_without_anything_old_loses_nothing(void **state)
 {
     (void)state;
@@ -104,10 +108,13 @@ static void units_that_the_output_was_made_from_stay_and_others_go(void **state)
     (void)state;
     kiln_error err = {0};
     kiln_manifest *m = open_manifest(path, KILN_OPEN_WRITE);
-    const kiln_hash old = add_unit(m, "prune", "block 0", 1, 100, 3), plan_unit = add_unit(m, "prune", "statistics", 1, 50, 1),
+    const kiln_hash old = add_unit(m, "prune", "block 0", 1, 100, 3),
+                    plan_unit = add_unit(m, "prune", "statistics", 1, 50, 1),
                     now =
-                        add_unit(m, "prune", "block 0", 2, 90, 3), /* computed before the other, by a run with the options of now */
-        later = add_unit(m, "prune", "block 0", 3, 300, 2), other = add_unit(m, "export", "something", 1, 10, 1);
+                        /* computed before the other, by a run with the options of now */
+                    add_unit(m, "prune", "block 0", 2, 90, 3),
+                    later = add_unit(m, "prune", "block 0", 3, 300, 2),
+                    other = add_unit(m, "export", "something", 1, 10, 1);
     kiln_hash used[2] = {plan_unit, now};
     qsort(used, 2, sizeof *used, by_bytes);
     OK(kiln_units_used_put(m, "prune", used, 2, &err));
@@ -119,8 +126,10 @@ static void units_that_the_output_was_made_from_stay_and_others_go(void **state)
     assert_int_equal(kiln_gc_units(g, "prune").kept, 4);
     assert_int_equal(kiln_gc_units(g, NULL).kept, 5);
     assert_int_equal(kiln_gc_blobs(g).dropped, 3);
-    assert_int_equal(kiln_gc_bytes(g), number_of(m, "SELECT sum(length(packed)) FROM blob JOIN unit_output USING (hash)"
-                                                    " JOIN unit ON unit.id = unit WHERE finished_ns = 100"));
+    assert_int_equal(kiln_gc_bytes(g),
+                     number_of(m,
+                               "SELECT sum(length(packed)) FROM blob JOIN unit_output USING (hash)"
+                               " JOIN unit ON unit.id = unit WHERE finished_ns = 100"));
     kiln_gc_free(g);
     drop_all(m);
     assert_false(is_there(m, old));
@@ -128,7 +137,9 @@ static void units_that_the_output_was_made_from_stay_and_others_go(void **state)
     assert_true(is_there(m, now));
     assert_true(is_there(m, later)); /* of an output that is not complete yet */
     assert_true(is_there(m, other)); /* of a stage that never finished */
-    assert_int_equal(number_of(m, "SELECT count(*) FROM unit_output WHERE unit NOT IN (SELECT id FROM unit)"), 0);
+    assert_int_equal(
+        number_of(m, "SELECT count(*) FROM unit_output WHERE unit NOT IN (SELECT id FROM unit)"),
+        0);
     verify(m);
     kiln_manifest_close(m);
 }
@@ -161,29 +172,43 @@ static void a_bake_of_before_keeps_what_outputs_have_and_of_plans_the_newest(voi
     (void)state;
     kiln_error err = {0};
     kiln_manifest *m = open_manifest(path, KILN_OPEN_WRITE);
-    const kiln_hash older = add_unit(m, "chunk", "plan", 1, 10, 1), newest = add_unit(m, "chunk", "plan", 2, 20, 1),
-                    named = add_unit(m, "chunk", "chunk /0", 1, 5, 1), after = add_unit(m, "chunk", "chunk /0", 2, 15, 1),
-                    empty = add_unit(m, "chunk", "chunk /1", 1, 16, 1), of_run = add_unit(m, "chunk", "pairs", 1, 60, 1),
+    const kiln_hash older = add_unit(m, "chunk", "plan", 1, 10, 1),
+                    newest = add_unit(m, "chunk", "plan", 2, 20, 1),
+                    named = add_unit(m, "chunk", "chunk /0", 1, 5, 1),
+                    after = add_unit(m, "chunk", "chunk /0", 2, 15, 1),
+                    empty = add_unit(m, "chunk", "chunk /1", 1, 16, 1),
+                    of_run = add_unit(m, "chunk", "pairs", 1, 60, 1),
                     of_run_too = add_unit(m, "chunk", "pairs", 2, 70, 1);
     /* the layer's means are an output of `named` */
-    run_sql(m, "UPDATE unit_output SET hash = (SELECT hash FROM plane JOIN plane_segment ON plane = plane.id WHERE name = 'means' "
+    run_sql(m, "UPDATE unit_output SET hash = (SELECT hash FROM plane JOIN plane_segment ON plane "
+               "= plane.id WHERE name = 'means' "
                "LIMIT 1),"
                " raw_bytes = 36 WHERE unit = (SELECT id FROM unit WHERE finished_ns = 5)");
-    run_sql(m, "UPDATE unit_output SET name = 'means' WHERE unit IN (SELECT id FROM unit WHERE finished_ns IN (5, 15, 16))");
+    run_sql(m, "UPDATE unit_output SET name = 'means' WHERE unit IN (SELECT id FROM unit WHERE "
+               "finished_ns IN (5, 15, 16))");
     (void)put_bytes(m, "", 0, 1);
-    run_sql(m, "UPDATE unit_output SET raw_bytes = 0, hash = (SELECT hash FROM blob WHERE raw_bytes = 0)"
-               " WHERE unit = (SELECT id FROM unit WHERE finished_ns = 16)");
+    run_sql(
+        m,
+        "UPDATE unit_output SET raw_bytes = 0, hash = (SELECT hash FROM blob WHERE raw_bytes = 0)"
+        " WHERE unit = (SELECT id FROM unit WHERE finished_ns = 16)");
     finish_stage(m, "chunk", 100);
-    const kiln_run_row ran = {
-        .stage = "chunk", .program = "t", .parameters = "{}", .device = "cpu", .counters = "{}", .start_ns = 50};
+    const kiln_run_row ran = {.stage = "chunk",
+                              .program = "t",
+                              .parameters = "{}",
+                              .device = "cpu",
+                              .counters = "{}",
+                              .start_ns = 50};
     OK(kiln_run_row_put(m, &ran, &err));
     drop_all(m);
     assert_false(is_there(m, older));
     assert_true(is_there(m, newest));
     assert_true(is_there(m, named));
-    assert_false(is_there(m, after));                            /* makes means, too, but no layer has them */
-    assert_true(is_there(m, empty));                             /* has none, so nothing could have them */
-    assert_true(is_there(m, of_run) && is_there(m, of_run_too)); /* of one name, both done by the run that made the output */
+    /* makes means, too, but no layer has them */
+    assert_false(is_there(m, after));
+    /* has none, so nothing could have them */
+    assert_true(is_there(m, empty));
+    /* of one name, both done by the run that made the output */
+    assert_true(is_there(m, of_run) && is_there(m, of_run_too));
     verify(m);
     kiln_manifest_close(m);
 }
@@ -198,14 +223,17 @@ static void layers_that_no_stage_names_go_with_their_blobs(void **state)
     OK(kiln_layer_get(m, "baked", &l, &err));
     kiln_hash_hex(kiln_layer_digest(l), before);
     kiln_layer_free(l);
-    /* the fixture's layer under another kind: the same blobs, which therefore stay; and one blob that nothing names */
-    run_sql(m, "INSERT INTO layer (kind, digest, count, sh_degree) SELECT 'pruned', digest, count, sh_degree FROM layer");
-    run_sql(
-        m,
-        "INSERT INTO chunk SELECT id + 100, 2, ordinal, name, parent, count, level, hilbert_lo, hilbert_hi, box_min_x, box_min_y,"
-        " box_min_z, box_max_x, box_max_y, box_max_z, reach_min_x, reach_min_y, reach_min_z, reach_max_x, reach_max_y,"
-        " reach_max_z, max_log_scale, max_opacity_logit FROM chunk");
-    run_sql(m, "INSERT INTO plane SELECT id + 100, chunk + 100, name, type, components, raw_bytes FROM plane");
+    /* the fixture's layer under another kind: the same blobs, which therefore stay; and one blob
+     * that nothing names */
+    run_sql(m, "INSERT INTO layer (kind, digest, count, sh_degree) SELECT 'pruned', digest, count, "
+               "sh_degree FROM layer");
+    run_sql(m, "INSERT INTO chunk SELECT id + 100, 2, ordinal, name, parent, count, level, "
+               "hilbert_lo, hilbert_hi, box_min_x, box_min_y,"
+               " box_min_z, box_max_x, box_max_y, box_max_z, reach_min_x, reach_min_y, "
+               "reach_min_z, reach_max_x, reach_max_y,"
+               " reach_max_z, max_log_scale, max_opacity_logit FROM chunk");
+    run_sql(m, "INSERT INTO plane SELECT id + 100, chunk + 100, name, type, components, raw_bytes "
+               "FROM plane");
     run_sql(m, "INSERT INTO plane_segment SELECT plane + 100, segment, hash FROM plane_segment");
     (void)put_bytes(m, "nobody names me", 15, 1);
     verify(m);
@@ -227,7 +255,7 @@ static void layers_that_no_stage_names_go_with_their_blobs(void **state)
     kiln_manifest_close(m);
 }
 
-/* ---- records of runs ------------------------------------------------------------------------------------------------------ */
+/* ---- records of runs ------------------------------------------------------------------------- */
 #define DONE "{\"status\":\"done\"}"
 #define PARTIAL "{\"status\":\"partial\"}"
 #define FAILED "{\"status\":\"failed\"}"
@@ -275,8 +303,8 @@ static void record_all(kiln_manifest *m)
 static bool is_recorded(kiln_manifest *m, int i)
 {
     char sql[200];
-    snprintf(sql, sizeof sql, "SELECT count(*) FROM run WHERE stage = '%s' AND program = '%s'", recorded[i].stage,
-             recorded[i].program);
+    snprintf(sql, sizeof sql, "SELECT count(*) FROM run WHERE stage = '%s' AND program = '%s'",
+             recorded[i].stage, recorded[i].program);
     return number_of(m, sql) == 1;
 }
 
@@ -300,7 +328,8 @@ static void of_runs_the_last_output_its_tasks_and_the_newest_stay(void **state)
     drop_all(m);
     for (int i = 0; i < N_RECORDED; i++)
         if (is_recorded(m, i) != recorded[i].kept)
-            fail_msg("%s: '%s' is %s", recorded[i].stage, recorded[i].program, recorded[i].kept ? "dropped" : "kept");
+            fail_msg("%s: '%s' is %s", recorded[i].stage, recorded[i].program,
+                     recorded[i].kept ? "dropped" : "kept");
     OK(kiln_run_row_last(m, "prune", &found, &last, &err));
     assert_true(found);
     assert_string_equal(last.program, "6 made the output");
@@ -347,7 +376,8 @@ static void large_records_go_in_several_steps(void **state)
     run_sql(m, "DELETE FROM run");
     for (int i = 0; i < RUNS; i++) {
         snprintf(sql, sizeof sql,
-                 "INSERT INTO run (stage, program, parameters, device, counters, start_ns, stop_ns, exit_code) SELECT 'tiles', 't',"
+                 "INSERT INTO run (stage, program, parameters, device, counters, start_ns, "
+                 "stop_ns, exit_code) SELECT 'tiles', 't',"
                  " '{}', 'cpu', json_object('cameras', hex(zeroblob(%d))), 1, 2, 0",
                  BYTES / 2);
         run_sql(m, sql);
@@ -363,7 +393,7 @@ static void large_records_go_in_several_steps(void **state)
     kiln_manifest_close(m);
 }
 
-/* ---- what the output was made from -------------------------------------------------------------------------------------- */
+/* ---- what the output was made from ----------------------------------------------------------- */
 static void the_units_of_an_output_are_remembered_and_replaced(void **state)
 {
     (void)state;
@@ -393,7 +423,7 @@ static void the_units_of_an_output_are_remembered_and_replaced(void **state)
     kiln_manifest_close(m);
 }
 
-/* ---- steps ---------------------------------------------------------------------------------------------------------------- */
+/* ---- steps ----------------------------------------------------------------------------------- */
 static void many_units_go_in_several_steps_each_of_which_leaves_a_whole_manifest(void **state)
 {
     (void)state;
@@ -441,9 +471,11 @@ static void a_vacuum_that_is_stopped_changes_nothing(void **state)
     int looks = 0;
     kiln_manifest *m = open_manifest(path, KILN_OPEN_WRITE);
     OK(kiln_manifest_begin(m, &err));
-    for (int i = 0; i < 4000; i++) (void)add_unit(m, "knn", "u", i, 10, 1); /* so that there is something to look at */
+    /* so that there is something to look at */
+    for (int i = 0; i < 4000; i++) (void)add_unit(m, "knn", "u", i, 10, 1);
     OK(kiln_manifest_commit(m, &err));
-    assert_int_equal(kiln_manifest_vacuum(m, (char *)*state, stop_at_once, &looks, &err), KILN_E_INTERRUPTED);
+    assert_int_equal(kiln_manifest_vacuum(m, (char *)*state, stop_at_once, &looks, &err),
+                     KILN_E_INTERRUPTED);
     assert_int_equal(looks, 1);
     assert_says(&err, "that will do");
     verify(m);
@@ -485,7 +517,8 @@ static void a_write_of_another_program_ends_it(void **state)
     kiln_gc *g = plan(m);
     assert_int_equal(kiln_gc_units(g, "chunk").dropped, 1);
     assert_int_equal(sqlite3_open(path, &other), SQLITE_OK);
-    assert_int_equal(sqlite3_exec(other, "UPDATE scene SET name = 'x'", NULL, NULL, NULL), SQLITE_OK);
+    assert_int_equal(sqlite3_exec(other, "UPDATE scene SET name = 'x'", NULL, NULL, NULL),
+                     SQLITE_OK);
     assert_int_equal(sqlite3_close(other), SQLITE_OK);
     assert_int_equal(kiln_gc_step(g, &more, &err), KILN_E_BUSY);
     assert_false(more);
@@ -499,8 +532,9 @@ static void a_write_of_another_program_ends_it(void **state)
 static void a_blob_that_is_missing_is_damage(void **state)
 {
     (void)state;
-    static const char *const lose[] = {"DELETE FROM blob WHERE hash = (SELECT min(hash) FROM plane_segment)",
-                                       "DELETE FROM blob WHERE hash = (SELECT max(hash) FROM tile_segment)", "DELETE FROM blob"};
+    static const char *const lose[] = {
+        "DELETE FROM blob WHERE hash = (SELECT min(hash) FROM plane_segment)",
+        "DELETE FROM blob WHERE hash = (SELECT max(hash) FROM tile_segment)", "DELETE FROM blob"};
     for (int i = 0; i < 3; i++) {
         kiln_error err = {0};
         kiln_gc *g;
@@ -528,14 +562,16 @@ static void refuses(kiln_manifest *m, const char *first, const char *second)
 static void an_output_whose_layer_is_not_named_right_stops_it(void **state)
 {
     (void)state;
-    static const char *const lose[] = {"UPDATE stage_output SET layer = NULL", "UPDATE stage_output SET layer = 77",
-                                       "UPDATE stage_output SET digest = zeroblob(16)", "UPDATE layer SET kind = 'pruned'"};
+    static const char *const lose[] = {
+        "UPDATE stage_output SET layer = NULL", "UPDATE stage_output SET layer = 77",
+        "UPDATE stage_output SET digest = zeroblob(16)", "UPDATE layer SET kind = 'pruned'"};
     for (int i = 0; i < 4; i++) {
         kiln_manifest *m = open_manifest(path, KILN_OPEN_WRITE);
         run_sql(m, "PRAGMA foreign_keys = OFF");
         run_sql(m, "BEGIN");
         run_sql(m, lose[i]);
-        refuses(m, "stage chunk names layer 'baked', which does not exist", "run kiln-chunk --force");
+        refuses(m, "stage chunk names layer 'baked', which does not exist",
+                "run kiln-chunk --force");
         run_sql(m, "ROLLBACK");
         kiln_gc_free(plan(m));
         kiln_manifest_close(m);
@@ -564,7 +600,8 @@ static void a_stage_that_lost_its_output_stops_it(void **state)
         run_sql(m, "DELETE FROM stage_output");
         snprintf(sql, sizeof sql, "UPDATE layer SET kind = '%s'", layers[i].kind);
         run_sql(m, sql);
-        snprintf(names, sizeof names, "stage %s says that it finished, but names no layer '%s'", layers[i].stage, layers[i].kind);
+        snprintf(names, sizeof names, "stage %s says that it finished, but names no layer '%s'",
+                 layers[i].stage, layers[i].kind);
         snprintf(run, sizeof run, "run kiln-%s --force", layers[i].stage);
         refuses(m, names, run);
         assert_int_equal(kiln_manifest_verify(m, NULL, NULL, &bytes, &err), KILN_E_IO);
@@ -587,7 +624,8 @@ static void a_knn_of_points_that_lost_its_second_output_stops_it(void **state)
     run_sql(m, "UPDATE layer SET kind = 'initial'");
     kiln_gc_free(plan(m)); /* a scene of Gaussians */
     run_sql(m, "UPDATE scene SET kind = 'points'");
-    refuses(m, "stage knn says that it finished, but names no layer 'initial'", "run kiln-knn --force");
+    refuses(m, "stage knn says that it finished, but names no layer 'initial'",
+            "run kiln-knn --force");
     assert_int_equal(kiln_manifest_verify(m, NULL, NULL, &bytes, &err), KILN_E_IO);
     assert_says(&err, "names no layer 'initial'");
     run_sql(m, "UPDATE stage SET state = 'stale'");
@@ -612,22 +650,27 @@ static void an_import_without_rows_may_leave_the_layer_of_one_before(void **stat
 static void a_list_of_units_that_cannot_be_read_counts_as_not_known(void **state)
 {
     (void)state;
-    static const char *const harm[] = {"raw_bytes = raw_bytes + 3", "raw_bytes = raw_bytes - 3", "name = 'other'", "segment = 1",
+    static const char *const harm[] = {"raw_bytes = raw_bytes + 3", "raw_bytes = raw_bytes - 3",
+                                       "name = 'other'", "segment = 1",
                                        "hash = (SELECT max(hash) FROM plane_segment)"};
     for (int i = 0; i < 5; i++) {
         kiln_error err = {0};
         char sql[200];
         kiln_manifest *m = open_manifest(path, KILN_OPEN_WRITE);
-        const kiln_hash older = add_unit(m, "prune", "statistics", 1, 50, 1), newest = add_unit(m, "prune", "statistics", 2, 60, 1);
+        const kiln_hash older = add_unit(m, "prune", "statistics", 1, 50, 1),
+                        newest = add_unit(m, "prune", "statistics", 2, 60, 1);
         OK(kiln_units_used_put(m, "prune", &older, 1, &err));
         finish_stage(m, "prune", 200);
-        snprintf(sql, sizeof sql, "UPDATE unit_output SET %s WHERE unit = (SELECT id FROM unit WHERE name LIKE 'units of%%')",
+        snprintf(sql, sizeof sql,
+                 "UPDATE unit_output SET %s WHERE unit = (SELECT id FROM unit WHERE name LIKE "
+                 "'units of%%')",
                  harm[i]);
         run_sql(m, sql);
         drop_all(m);
         assert_false(is_there(m, older));
         assert_true(is_there(m, newest));
-        OK(kiln_units_used_put(m, "prune", &newest, 1, &err)); /* the stage stores a good list over it */
+        /* the stage stores a good list over it */
+        OK(kiln_units_used_put(m, "prune", &newest, 1, &err));
         drop_all(m);
         verify(m);
         kiln_manifest_close(m);

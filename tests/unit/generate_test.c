@@ -1,4 +1,5 @@
-/* generate_test -- the benchmark inputs have the hashes that were published with them, and the PLY holds just these bytes. */
+/* generate_test -- the benchmark inputs have the hashes that were published with them, and the PLY
+ * holds just these bytes. */
 #include "stages/generate/generate.h"
 #include "tests/unit/test_folder.h"
 
@@ -43,7 +44,8 @@ static void splats_have_the_published_hashes(void **state)
     (void)state;
     static const struct {
         uint64_t n, plain, exploded;
-    } rows[] = {{1000, 0x5a8832c9364717b6ull, 0xda35845d24abe2c1ull}, {50000, 0xfd7c07dfeaf5cf65ull, 0xe019b947496b6c76ull}};
+    } rows[] = {{1000, 0x5a8832c9364717b6ull, 0xda35845d24abe2c1ull},
+                {50000, 0xfd7c07dfeaf5cf65ull, 0xe019b947496b6c76ull}};
     for (int k = 0; k < 2; k++) {
         kg_scene s;
         uint64_t h = KG_FNV, e = KG_FNV;
@@ -139,7 +141,8 @@ static double tree_from_sight(const double r[9], const double t[3])
     const double tree[2] = {-2.7, 1.3};
     double eye[3], least = INFINITY;
     for (int i = 0; i < 3; i++) eye[i] = -(r[i] * t[0] + r[3 + i] * t[1] + r[6 + i] * t[2]);
-    for (double s = 0; s <= 1; s += 0.01) least = fmin(least, hypot((1 - s) * eye[0] - tree[0], (1 - s) * eye[2] - tree[1]));
+    for (double s = 0; s <= 1; s += 0.01)
+        least = fmin(least, hypot((1 - s) * eye[0] - tree[0], (1 - s) * eye[2] - tree[1]));
     return least;
 }
 
@@ -148,7 +151,8 @@ static void the_demo_shows_the_kiln_from_everywhere_and_never_from_inside_the_tr
     (void)state;
     char dir[TEST_FOLDER_MAX], path[TEST_PATH_MAX], line[1024];
     kiln_error err;
-    const kiln_generate_options o = {.gaussians = 16, .cameras = 23, .width = 8, .height = 5, .threads = 1};
+    const kiln_generate_options o = {
+        .gaussians = 16, .cameras = 23, .width = 8, .height = 5, .threads = 1};
     uint32_t n = 0;
     assert_int_equal(test_folder_new(dir, "generate"), 0);
     assert_int_equal(kiln_generate_demo(dir, &o, &err), KILN_OK);
@@ -159,9 +163,11 @@ static void the_demo_shows_the_kiln_from_everywhere_and_never_from_inside_the_tr
         double r[9], t[3];
         const char *at = strstr(line, "\"R\": [");
         if (!at) continue;
-        assert_int_equal(sscanf(at, "\"R\": [%lf, %lf, %lf, %lf, %lf, %lf, %lf, %lf, %lf], \"t\": [%lf, %lf, %lf]", r, r + 1, r + 2,
-                                r + 3, r + 4, r + 5, r + 6, r + 7, r + 8, t, t + 1, t + 2),
-                         12);
+        assert_int_equal(
+            sscanf(at,
+                   "\"R\": [%lf, %lf, %lf, %lf, %lf, %lf, %lf, %lf, %lf], \"t\": [%lf, %lf, %lf]",
+                   r, r + 1, r + 2, r + 3, r + 4, r + 5, r + 6, r + 7, r + 8, t, t + 1, t + 2),
+            12);
         n++;
         assert_true(in_frame(r, t, 0, -0.75, 0));      /* the dome's middle */
         assert_true(in_frame(r, t, 0.55, -2.45, 0.2)); /* the top of the chimney */
@@ -177,7 +183,8 @@ static void a_cloud_has_the_points_and_nothing_else(void **state)
     (void)state;
     char dir[TEST_FOLDER_MAX], path[TEST_PATH_MAX], line[128] = "";
     kiln_error err;
-    const kiln_generate_options o = {.gaussians = (1 << 18) + 5, .seed = 3, .threads = 3}; /* more than are made at once */
+    /* more than are made at once */
+    const kiln_generate_options o = {.gaussians = (1 << 18) + 5, .seed = 3, .threads = 3};
     assert_int_equal(test_folder_new(dir, "generate"), 0);
     assert_int_equal(kiln_generate_points(dir, &o, &err), KILN_OK);
     snprintf(path, sizeof path, "%s/points.ply", dir);

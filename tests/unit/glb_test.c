@@ -1,4 +1,5 @@
-/* A GLB that is put together of its head and its arrays, read by kiln-import's reader: every bit of the numbers comes back. */
+/* A GLB that is put together of its head and its arrays, read by kiln-import's reader: every bit of
+ * the numbers comes back. */
 #include "import_source.h"
 
 #include "base/harmonics.h"
@@ -28,8 +29,8 @@ static float any(unsigned *seed)
 static void fill(void)
 {
     unsigned seed = 11;
-    for (int p = 0; p < PLANES; p++)
-        for (int i = 0; i < ROWS; i++) planes[p][i] = any(&seed) + 0x1p-30f; /* none is zero, whose sign is lost in a sum */
+    for (int p = 0; p < PLANES; p++) /* none is zero, whose sign is lost in a sum */
+        for (int i = 0; i < ROWS; i++) planes[p][i] = any(&seed) + 0x1p-30f;
     for (int p = 3; p < 6; p++)
         for (int i = 0; i < ROWS; i++) planes[p][i] = 6 * planes[p][i] - 5;
     for (int i = 0; i < ROWS; i++) planes[10][i] *= 8;
@@ -62,7 +63,8 @@ static void put_arrays(const kiln_glb_scene *s, kiln_buffer *file)
     kiln_glb_tables_make(luf, &t);
     for (uint32_t a = 0; a < kiln_glb_attributes(s->sh_degree); a++) {
         kiln_glb_encode(&t, &rows, a, out);
-        assert_int_equal(kiln_buffer_put(file, out, (size_t)ROWS * kiln_glb_element_bytes(a), &err), KILN_OK);
+        assert_int_equal(kiln_buffer_put(file, out, (size_t)ROWS * kiln_glb_element_bytes(a), &err),
+                         KILN_OK);
     }
 }
 
@@ -103,10 +105,12 @@ static void every_degree_comes_back(void **state)
         assert_int_equal(strncmp(s.scan.info.writer, "SplatKiln ", 10), 0);
         for (int i = 0; i < ROWS; i++) {
             const float *row = s.rows + (size_t)i * s.floats;
-            for (int c = 0; c < 3; c++) assert_true(row[c] == planes[c][i] && row[7 + c] == logs[c * ROWS + i]);
+            for (int c = 0; c < 3; c++)
+                assert_true(row[c] == planes[c][i] && row[7 + c] == logs[c * ROWS + i]);
             for (int c = 0; c < 4; c++) assert_true(row[3 + c] == quats[c * ROWS + i]);
             assert_true(row[10] == logits[i]);
-            for (uint32_t c = 0; c < 3 * (degree + 1) * (degree + 1); c++) assert_true(row[11 + c] == planes[11 + c][i]);
+            for (uint32_t c = 0; c < 3 * (degree + 1) * (degree + 1); c++)
+                assert_true(row[11 + c] == planes[11 + c][i]);
         }
         import_source_free(&s);
     }
@@ -125,7 +129,8 @@ static void the_node_moves_and_the_flag_is_kept(void **state)
     read_back(&scene, &s);
     assert_true(s.scan.info.antialiased);
     for (int i = 0; i < ROWS; i++) {
-        const double x = (double)s.rows[(size_t)i * s.floats] + s.scan.origin[0], z = (double)s.rows[(size_t)i * s.floats + 2];
+        const double x = (double)s.rows[(size_t)i * s.floats] + s.scan.origin[0],
+                     z = (double)s.rows[(size_t)i * s.floats + 2];
         assert_true(fabs(x - (500000.25 + (double)planes[0][i])) < 1e-6);
         assert_true(fabs(z + s.scan.origin[2] - (0.5 + (double)planes[2][i])) < 1e-6);
     }
@@ -145,9 +150,11 @@ static void fallback_colours_are_linear(void **state)
     }
     sh0[0] = -1e30f;
     sh0[255] = 1e30f;
-    kiln_glb_encode(&t, &(kiln_glb_rows){.n = 256, .alphas = alphas, .sh0 = sh0}, KILN_GLB_COLOUR, out);
+    kiln_glb_encode(&t, &(kiln_glb_rows){.n = 256, .alphas = alphas, .sh0 = sh0}, KILN_GLB_COLOUR,
+                    out);
     for (int i = 0; i < 256; i++) {
-        const double v = i / 255.0, linear = v <= 0.04045 ? v / 12.92 : pow((v + 0.055) / 1.055, 2.4);
+        const double v = i / 255.0,
+                     linear = v <= 0.04045 ? v / 12.92 : pow((v + 0.055) / 1.055, 2.4);
         for (int c = 0; c < 3; c++) assert_true(fabs(out[4 * i + c] - 255 * linear) < 0.6);
         assert_int_equal(out[4 * i + 3], i);
     }
@@ -167,7 +174,8 @@ static void four_gib_are_refused(void **state)
     assert_int_equal(bytes, head.size + 240ull * 17895423);
     scene.n_rows++;
     assert_int_equal(kiln_glb_head(&scene, &head, &err), KILN_E_INPUT);
-    assert_non_null(strstr(err.msg, "17895423 Gaussians of SH degree 3, or 71581695 with --sh-degree 0; the scene has 17895424"));
+    assert_non_null(strstr(err.msg, "17895423 Gaussians of SH degree 3, or 71581695 with "
+                                    "--sh-degree 0; the scene has 17895424"));
     kiln_buffer_release(&head);
 }
 

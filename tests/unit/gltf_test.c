@@ -1,5 +1,5 @@
-/* gltf -- the glTF reader: nodes and instances, layouts of accessors, buffers in data URIs and beside the file, what is refused.
- * The golden files are samples_test's. */
+/* gltf -- the glTF reader: nodes and instances, layouts of accessors, buffers in data URIs and
+ * beside the file, what is refused. The golden files are samples_test's. */
 #include "import_source.h"
 
 #include "base/file.h"
@@ -12,11 +12,14 @@
 
 #include <cmocka.h>
 
-enum { ROWS = 3, ROW_FLOATS = 23 }; /* position 3, x y z w 4, linear scale 3, alpha, SH of degree 1 */
+/* position 3, x y z w 4, linear scale 3, alpha, SH of degree 1 */
+enum { ROWS = 3, ROW_FLOATS = 23 };
 
 static const float values[ROWS][ROW_FLOATS] = {
-    {1, 2, 3, 0, 0, 0, 1, 1, 2, 4, 0.5f, 0.1f, 0.2f, 0.3f, 0.4f, -0.5f, 0.6f, 0.7f, 0.8f, -0.9f, 0.25f, 0.5f, 0.75f},
-    {-1, 0.5f, 7, 0.5f, 0.5f, 0.5f, 0.5f, 0.1f, 0.2f, 0.3f, 0.9f, 1, 1, 1, 0, 0, 0, -1, 0.5f, 0.25f, 1, 0, -1},
+    {1,    2,    3,    0,     0,    0,    1,    1,     2,     4,    0.5f, 0.1f,
+     0.2f, 0.3f, 0.4f, -0.5f, 0.6f, 0.7f, 0.8f, -0.9f, 0.25f, 0.5f, 0.75f},
+    {-1, 0.5f, 7, 0.5f, 0.5f, 0.5f, 0.5f, 0.1f,  0.2f, 0.3f, 0.9f, 1,
+     1,  1,    0, 0,    0,    -1,   0.5f, 0.25f, 1,    0,    -1},
     {4, 5, 6, 0, 0.6f, 0, 0.8f, 1, 1, 1, 0.1f, 0, 0, 0, 1, 2, 3, 4, 5, 6, 7, 8, 9},
 };
 
@@ -66,32 +69,39 @@ static void put_values(bool interleaved)
     if (interleaved) assert_int_equal(kiln_buffer_put(&bin, values, sizeof values, &err), KILN_OK);
     for (unsigned a = 0; a < ATTRIBUTES && !interleaved; a++)
         for (unsigned i = 0; i < ROWS; i++)
-            assert_int_equal(kiln_buffer_put(&bin, &values[i][attributes[a].at], attributes[a].n * sizeof(float), &err), KILN_OK);
+            assert_int_equal(kiln_buffer_put(&bin, &values[i][attributes[a].at],
+                                             attributes[a].n * sizeof(float), &err),
+                             KILN_OK);
 }
 
 static void say_accessors(const wishes *w)
 {
     for (unsigned a = 0; a < ATTRIBUTES; a++)
-        say("%s{\"bufferView\": %u, \"byteOffset\": %u, \"componentType\": 5126, \"count\": %d, \"type\": \"%s\"%s}", a ? ", " : "",
-            w->interleaved ? 0 : a, w->interleaved ? attributes[a].at * 4 : 0, ROWS, attributes[a].type,
-            a == 0 && w->accessor ? w->accessor : "");
+        say("%s{\"bufferView\": %u, \"byteOffset\": %u, \"componentType\": 5126, \"count\": %d, "
+            "\"type\": \"%s\"%s}",
+            a ? ", " : "", w->interleaved ? 0 : a, w->interleaved ? attributes[a].at * 4 : 0, ROWS,
+            attributes[a].type, a == 0 && w->accessor ? w->accessor : "");
     say("], \"bufferViews\": [");
-    if (w->interleaved) say("{\"buffer\": 0, \"byteLength\": %zu, \"byteStride\": %d}", bin.size, 4 * ROW_FLOATS);
+    if (w->interleaved)
+        say("{\"buffer\": 0, \"byteLength\": %zu, \"byteStride\": %d}", bin.size, 4 * ROW_FLOATS);
     for (unsigned a = 0; a < ATTRIBUTES && !w->interleaved; a++)
-        say("%s{\"buffer\": 0, \"byteOffset\": %u, \"byteLength\": %u}", a ? ", " : "", attributes[a].at * 4 * ROWS,
-            attributes[a].n * 4 * ROWS);
+        say("%s{\"buffer\": 0, \"byteOffset\": %u, \"byteLength\": %u}", a ? ", " : "",
+            attributes[a].at * 4 * ROWS, attributes[a].n * 4 * ROWS);
 }
 
 static void say_json(const wishes *w)
 {
-    say("{\"asset\": {\"version\": \"2.0\", \"generator\": \"the test\"}, \"extensionsUsed\": [\"KHR_gaussian_splatting\"], "
+    say("{\"asset\": {\"version\": \"2.0\", \"generator\": \"the test\"}, \"extensionsUsed\": "
+        "[\"KHR_gaussian_splatting\"], "
         "\"scene\": 0, "
         "\"scenes\": [{\"nodes\": [0]}], \"nodes\": [%s], \"meshes\": [{\"primitives\": [",
         w->nodes ? w->nodes : "{\"mesh\": 0}");
     for (unsigned p = 0; p < (w->primitives ? w->primitives : 1); p++) {
-        say("%s{\"mode\": 0, \"extensions\": {\"KHR_gaussian_splatting\": {\"kernel\": \"ellipse\"}}, \"attributes\": {",
+        say("%s{\"mode\": 0, \"extensions\": {\"KHR_gaussian_splatting\": {\"kernel\": "
+            "\"ellipse\"}}, \"attributes\": {",
             p ? ", " : "");
-        for (unsigned a = 0; a < (p ? 5 : ATTRIBUTES); a++) say("%s\"%s\": %u", a ? ", " : "", attributes[a].name, a);
+        for (unsigned a = 0; a < (p ? 5 : ATTRIBUTES); a++)
+            say("%s\"%s\": %u", a ? ", " : "", attributes[a].name, a);
         say("}}");
     }
     say("]}], \"accessors\": [");
@@ -118,7 +128,8 @@ static const char *make(const wishes *w)
     put_values(w->interleaved);
     say_json(w);
     if (json.size % 4 == 0) say(" ");
-    while (json.size % 4) assert_int_equal(kiln_buffer_put(&json, w->zeros ? "" : " ", 1, &err), KILN_OK);
+    while (json.size % 4)
+        assert_int_equal(kiln_buffer_put(&json, w->zeros ? "" : " ", 1, &err), KILN_OK);
     if (w->uri) {
         path = import_source_file("x.gltf", json.data, json.size);
     } else {
@@ -151,7 +162,8 @@ static void is_refused(const wishes *w, const char *why)
     kiln_error err = {0};
     const char *path = make(w);
     assert_int_equal(import_source_read(path, &s, &err), KILN_E_INPUT);
-    if (!strstr(err.msg, why) || !strstr(err.msg, kiln_path_base(path))) fail_msg("\"%s\" lacks \"%s\"", err.msg, why);
+    if (!strstr(err.msg, why) || !strstr(err.msg, kiln_path_base(path)))
+        fail_msg("\"%s\" lacks \"%s\"", err.msg, why);
     import_source_free(&s);
     assert_int_equal(remove(path), 0);
 }
@@ -161,7 +173,7 @@ static void near(double a, double b)
     if (!(fabs(a - b) < 1e-5)) fail_msg("%.9g is not %.9g", a, b);
 }
 
-/* ---- what is read ------------------------------------------------------------------------------ */
+/* ---- what is read ---------------------------------------------------------------------------- */
 
 static void rows_are_those_of_the_file(void **state)
 {
@@ -201,7 +213,8 @@ static void put_base64(char *uri, const unsigned char *data, size_t bytes)
 
 static void every_layout_gives_the_same_bits(void **state)
 {
-    char uri[2048] = "data:application\\/octet-stream;base64,"; /* as writers that escape slashes have it */
+    /* as writers that escape slashes have it */
+    char uri[2048] = "data:application\\/octet-stream;base64,";
     import_source planar, other;
     (void)state;
     read_all(&(wishes){0}, &planar);
@@ -227,14 +240,16 @@ static void every_layout_gives_the_same_bits(void **state)
 static double colour(const float *row, unsigned channel, const double d[3])
 {
     const double c1 = 0.4886025119029199;
-    return -c1 * d[1] * (double)row[14 + channel] + c1 * d[2] * (double)row[17 + channel] - c1 * d[0] * (double)row[20 + channel];
+    return -c1 * d[1] * (double)row[14 + channel] + c1 * d[2] * (double)row[17 + channel] -
+           c1 * d[0] * (double)row[20 + channel];
 }
 
 static void nodes_move_rotate_and_scale(void **state)
 {
     /* a child that is turned by 90 degrees about z, of a parent that doubles and moves */
-    static const char nodes[] = "{\"children\": [1], \"matrix\": [2,0,0,0, 0,2,0,0, 0,0,2,0, 10,20,30,1]}, "
-                                "{\"mesh\": 0, \"rotation\": [0, 0, 0.7071067811865476, 0.7071067811865476]}";
+    static const char nodes[] =
+        "{\"children\": [1], \"matrix\": [2,0,0,0, 0,2,0,0, 0,0,2,0, 10,20,30,1]}, "
+        "{\"mesh\": 0, \"rotation\": [0, 0, 0.7071067811865476, 0.7071067811865476]}";
     const double d[3] = {0.36, 0.48, 0.8}, turned[3] = {-0.48, 0.36, 0.8};
     import_source s;
     (void)state;
@@ -248,7 +263,8 @@ static void nodes_move_rotate_and_scale(void **state)
         near((double)row[2] + s.scan.origin[2], 30 + 2 * (double)v[2]);
         for (unsigned c = 0; c < 3; c++) near((double)row[7 + c], log(2 * (double)v[7 + c]));
         for (unsigned c = 0; c < 3; c++) near(colour(row, c, turned), colour(before, c, d));
-        const double h = sqrt(0.5), w = (double)v[6], x = (double)v[3], y = (double)v[4], z = (double)v[5];
+        const double h = sqrt(0.5), w = (double)v[6], x = (double)v[3], y = (double)v[4],
+                     z = (double)v[5];
         const double q[4] = {h * (w - z), h * (x - y), h * (x + y), h * (w + z)};
         double dot = 0;
         for (unsigned c = 0; c < 4; c++) dot += q[c] * (double)row[3 + c];
@@ -259,8 +275,8 @@ static void nodes_move_rotate_and_scale(void **state)
 
 static void instances_and_primitives_stand_in_document_order(void **state)
 {
-    static const char nodes[] =
-        "{\"mesh\": 0, \"children\": [2, 1]}, {\"mesh\": 0, \"translation\": [100, 0, 0]}, {\"name\": \"none\"}";
+    static const char nodes[] = "{\"mesh\": 0, \"children\": [2, 1]}, {\"mesh\": 0, "
+                                "\"translation\": [100, 0, 0]}, {\"name\": \"none\"}";
     import_source s;
     (void)state;
     read_all(&(wishes){.nodes = nodes, .primitives = 2}, &s);
@@ -269,7 +285,8 @@ static void instances_and_primitives_stand_in_document_order(void **state)
     for (unsigned k = 0; k < 4 * ROWS; k++) {
         const float *row = s.rows + k * s.floats, *v = values[k % ROWS];
         near((double)row[0] + s.scan.origin[0], (double)v[0] + (k < 2 * ROWS ? 0 : 100));
-        for (unsigned c = 0; c < 12; c++) near((double)row[11 + c], k / ROWS % 2 && c >= 3 ? 0 : (double)v[11 + c]);
+        for (unsigned c = 0; c < 12; c++)
+            near((double)row[11 + c], k / ROWS % 2 && c >= 3 ? 0 : (double)v[11 + c]);
     }
     import_source_free(&s);
 }
@@ -322,8 +339,9 @@ static void an_spz_in_a_data_uri_is_moved_like_other_rows(void **state)
 
 static void without_a_scene_all_nodes_or_meshes_are_shown(void **state)
 {
-    static const char *const changes[][2] = {{"\"scene\": 0, \"scenes\"", "\"others\""},
-                                             {"\"scene\": 0, \"scenes\": [{\"nodes\": [0]}], \"nodes\"", "\"others\""}};
+    static const char *const changes[][2] = {
+        {"\"scene\": 0, \"scenes\"", "\"others\""},
+        {"\"scene\": 0, \"scenes\": [{\"nodes\": [0]}], \"nodes\"", "\"others\""}};
     static const uint64_t rows[] = {2 * ROWS, ROWS};
     (void)state;
     for (unsigned k = 0; k < 2; k++) {
@@ -334,7 +352,8 @@ static void without_a_scene_all_nodes_or_meshes_are_shown(void **state)
         strcpy(uri, "data:;base64,");
         (void)remove(make(&(wishes){0}));
         put_base64(uri, bin.data, bin.size);
-        (void)remove(make(&(wishes){.uri = uri, .nodes = "{\"mesh\": 0, \"children\": [2]}, {\"mesh\": 0}, {}"}));
+        (void)remove(make(
+            &(wishes){.uri = uri, .nodes = "{\"mesh\": 0, \"children\": [2]}, {\"mesh\": 0}, {}"}));
         assert_int_equal(kiln_buffer_put(&json, "", 1, &err), KILN_OK);
         before = strdup((const char *)json.data);
         const char *text = before;
@@ -359,19 +378,23 @@ static void the_frame_is_turned_to_that_of_ply(void **state)
     read_all(&(wishes){0}, &as_is);
     assert_string_equal(as_is.scan.info.up_axis, "y");
     const char *path = make(&(wishes){0});
-    assert_int_equal(import_source_read_with(path, &(kiln_read_options){.frame = KILN_FRAME_RUB}, &turned, &err), KILN_OK);
+    assert_int_equal(
+        import_source_read_with(path, &(kiln_read_options){.frame = KILN_FRAME_RUB}, &turned, &err),
+        KILN_OK);
     assert_string_equal(turned.scan.info.up_axis, "-y");
     for (unsigned i = 0; i < ROWS; i++) {
         const float *a = as_is.rows + i * as_is.floats, *b = turned.rows + i * turned.floats;
         assert_true(b[0] == -a[0] && b[1] == -a[1] && b[2] == a[2]);
-        for (unsigned c = 0; c < 3; c++) assert_true(b[14 + c] == -a[14 + c] && b[17 + c] == a[17 + c] && b[20 + c] == -a[20 + c]);
+        for (unsigned c = 0; c < 3; c++)
+            assert_true(b[14 + c] == -a[14 + c] && b[17 + c] == a[17 + c] &&
+                        b[20 + c] == -a[20 + c]);
     }
     assert_int_equal(remove(path), 0);
     import_source_free(&as_is);
     import_source_free(&turned);
 }
 
-/* ---- what is refused --------------------------------------------------------------------------- */
+/* ---- what is refused ------------------------------------------------------------------------- */
 
 static void nodes_that_no_gaussian_can_follow_are_refused(void **state)
 {
@@ -391,7 +414,8 @@ static void nodes_that_no_gaussian_can_follow_are_refused(void **state)
     };
     import_source s;
     (void)state;
-    for (size_t i = 0; i < sizeof cases / sizeof *cases; i++) is_refused(&(wishes){.nodes = cases[i].node}, cases[i].why);
+    for (size_t i = 0; i < sizeof cases / sizeof *cases; i++)
+        is_refused(&(wishes){.nodes = cases[i].node}, cases[i].why);
     /* where there are no splats, it does not matter */
     read_all(&(wishes){.nodes = "{\"mesh\": 0, \"children\": [1]}, {\"scale\": [1, 2, -1]}"}, &s);
     import_source_free(&s);
@@ -417,7 +441,8 @@ static void buffers_elsewhere_are_refused(void **state)
         {"data:application/octet-stream;base64,@@@@", "not base64"},
     };
     (void)state;
-    for (size_t i = 0; i < sizeof cases / sizeof *cases; i++) is_refused(&(wishes){.uri = cases[i].uri}, cases[i].why);
+    for (size_t i = 0; i < sizeof cases / sizeof *cases; i++)
+        is_refused(&(wishes){.uri = cases[i].uri}, cases[i].why);
 }
 
 /* folder/in has the scene, folder/out what it may not reach. NULL: it is read. */
@@ -440,12 +465,13 @@ static void buffers_behind_links_that_lead_out_are_refused(void **state)
     kiln_error err = {0};
     (void)state;
     assert_int_equal(test_folder_new(folder, "gltf"), 0);
-    (void)snprintf(
-        command, sizeof command,
-        "cd '%s' && mkdir -p in/real in/folder.bin in-2 out && ln -s ../out/x.bin in/link.bin && ln -s ../out in/ldir && "
-        "ln -s ../in-2 in/sibling && ln -s file.bin in/inner.bin && ln -s real in/inner && ln -s none in/dangling.bin && "
-        "mkfifo in/fifo.bin",
-        folder);
+    (void)snprintf(command, sizeof command,
+                   "cd '%s' && mkdir -p in/real in/folder.bin in-2 out && ln -s ../out/x.bin "
+                   "in/link.bin && ln -s ../out in/ldir && "
+                   "ln -s ../in-2 in/sibling && ln -s file.bin in/inner.bin && ln -s real in/inner "
+                   "&& ln -s none in/dangling.bin && "
+                   "mkfifo in/fifo.bin",
+                   folder);
     assert_int_equal(system(command), 0);
     for (size_t i = 0; i < sizeof cases / sizeof *cases; i++) {
         import_source s;
@@ -453,14 +479,17 @@ static void buffers_behind_links_that_lead_out_are_refused(void **state)
         (void)snprintf(path, sizeof path, "%s/in/x.gltf", folder);
         assert_int_equal(kiln_file_write(path, json.data, json.size, &err), KILN_OK);
         for (size_t k = 0; k < 4 && i == 0; k++) {
-            static const char *const files[] = {"in/file.bin", "in/real/x.bin", "in-2/x.bin", "out/x.bin"};
+            static const char *const files[] = {"in/file.bin", "in/real/x.bin", "in-2/x.bin",
+                                                "out/x.bin"};
             char bytes[TEST_PATH_MAX];
             (void)snprintf(bytes, sizeof bytes, "%s/%s", folder, files[k]);
             assert_int_equal(kiln_file_write(bytes, bin.data, bin.size, &err), KILN_OK);
         }
         const kiln_status st = import_source_read(path, &s, &err);
-        if (st != (cases[i].why ? KILN_E_INPUT : KILN_OK)) fail_msg("%s: %d %s", cases[i].uri, (int)st, err.msg);
-        if (cases[i].why && !strstr(err.msg, cases[i].why)) fail_msg("\"%s\" lacks \"%s\"", err.msg, cases[i].why);
+        if (st != (cases[i].why ? KILN_E_INPUT : KILN_OK))
+            fail_msg("%s: %d %s", cases[i].uri, (int)st, err.msg);
+        if (cases[i].why && !strstr(err.msg, cases[i].why))
+            fail_msg("\"%s\" lacks \"%s\"", err.msg, cases[i].why);
         import_source_free(&s);
     }
     assert_int_equal(test_folder_remove(folder), 0);
@@ -479,12 +508,15 @@ static void a_damaged_data_uri_is_refused(void **state)
 static void what_is_not_understood_is_refused_by_name(void **state)
 {
     (void)state;
-    is_refused(&(wishes){.accessor = ", \"sparse\": {\"count\": 1}"}, "POSITION is a sparse accessor");
+    is_refused(&(wishes){.accessor = ", \"sparse\": {\"count\": 1}"},
+               "POSITION is a sparse accessor");
     is_refused(&(wishes){.accessor = ", \"normalized\": true"}, "POSITION has a type");
-    is_refused(&(wishes){.top = ", \"extensionsRequired\": [\"KHR_gaussian_splatting\", \"EXT_meshopt_compression\"]"},
+    is_refused(&(wishes){.top = ", \"extensionsRequired\": [\"KHR_gaussian_splatting\", "
+                                "\"EXT_meshopt_compression\"]"},
                "needs the extension EXT_meshopt_compression");
     is_refused(&(wishes){.nodes = "{\"name\": \"empty\"}"}, "holds no Gaussian splats");
-    is_refused(&(wishes){.nodes = "{\"name\": \"empty\"}", .top = ", \"extensionsRequired\": [\"KHR_draco_mesh_compression\"]"},
+    is_refused(&(wishes){.nodes = "{\"name\": \"empty\"}",
+                         .top = ", \"extensionsRequired\": [\"KHR_draco_mesh_compression\"]"},
                "holds no Gaussian splats");
 }
 

@@ -1,5 +1,5 @@
-/* Groups of blocks, on the disk and in memory: whatever the planes, their types and how blocks are grouped, a chunk's slices are
- * its rows. */
+/* Groups of blocks, on the disk and in memory: whatever the planes, their types and how blocks are
+ * grouped, a chunk's slices are its rows. */
 #include "stages/chunk/groups.h"
 
 #include "base/memory.h"
@@ -14,7 +14,8 @@ static const struct {
     const char *name;
     kiln_type type;
     uint32_t components;
-} planes[PLANES] = {{"means", KILN_TYPE_F32, 3}, {"extra/flag", KILN_TYPE_U8, 1}, {"extra/far", KILN_TYPE_F64, 2}};
+} planes[PLANES] = {
+    {"means", KILN_TYPE_F32, 3}, {"extra/flag", KILN_TYPE_U8, 1}, {"extra/far", KILN_TYPE_F64, 2}};
 
 typedef struct {
     char folder[600];
@@ -31,7 +32,10 @@ typedef struct {
     uint64_t n_chunks;
 } bench;
 
-static uint64_t rows_of(uint32_t block) { return block + 1 < BLOCKS ? BLOCK : ROWS - BLOCK * (BLOCKS - 1); }
+static uint64_t rows_of(uint32_t block)
+{
+    return block + 1 < BLOCKS ? BLOCK : ROWS - BLOCK * (BLOCKS - 1);
+}
 
 /* Floats of a sphere's shell and, in the other planes, bytes that name row and component. */
 static void make_data(bench *b)
@@ -71,8 +75,9 @@ static void put_layer(bench *b)
                 memcpy(buffer + c * n * size, b->data[p] + (c * ROWS + first) * size, n * size);
             const uint64_t bytes = n * planes[p].components * size;
             hashes[i][p] = put_bytes(b->m, buffer, bytes, size);
-            all[i][p] =
-                (kiln_plane){.type = planes[p].type, .components = planes[p].components, .data = array_of(&hashes[i][p], bytes)};
+            all[i][p] = (kiln_plane){.type = planes[p].type,
+                                     .components = planes[p].components,
+                                     .data = array_of(&hashes[i][p], bytes)};
             snprintf(all[i][p].name, sizeof all[i][p].name, "%s", planes[p].name);
         }
     }
@@ -87,8 +92,12 @@ static void plan_chunks(bench *b)
     kiln_error err = {0};
     uint64_t codes[ROWS];
     kiln_cell_list cells;
-    const kiln_spatial_args a = {
-        .runner = b->runner, .manifest = b->m, .layer = b->layer, .half = 1, .folder = b->folder, .ram = 1 << 30};
+    const kiln_spatial_args a = {.runner = b->runner,
+                                 .manifest = b->m,
+                                 .layer = b->layer,
+                                 .half = 1,
+                                 .folder = b->folder,
+                                 .ram = 1 << 30};
     OK(kiln_spatial_partition(&a, &err));
     OK(kiln_spatial_open(b->folder, ROWS, false, &b->order, &err));
     OK(kiln_spatial_codes(&b->order, 0, ROWS, codes, &err));
@@ -142,8 +151,8 @@ static const unsigned char *data_of(const bench *b, const char *name)
     return NULL;
 }
 
-static void check_part(const bench *b, const kiln_block_groups *g, const kiln_row_part *p, const kiln_row_list *list,
-                       const unsigned char *slices, const uint32_t *rows)
+static void check_part(const bench *b, const kiln_block_groups *g, const kiln_row_part *p,
+                       const kiln_row_list *list, const unsigned char *slices, const uint32_t *rows)
 {
     static unsigned char out[MAX * 16];
     const unsigned char *data = data_of(b, p->plane->name);
@@ -159,12 +168,14 @@ static void check_part(const bench *b, const kiln_block_groups *g, const kiln_ro
     }
     for (uint64_t c = 0; c < p->plane->components; c++)
         for (uint64_t k = 0; k < list->n; k++)
-            assert_memory_equal(out + (c * list->n + k) * p->size, data + (c * ROWS + rows[k]) * p->size, p->size);
+            assert_memory_equal(out + (c * list->n + k) * p->size,
+                                data + (c * ROWS + rows[k]) * p->size, p->size);
 }
 
 static kiln_group_store store_of(const bench *b, const kiln_block_groups *g)
 {
-    return (kiln_group_store){.groups = g, .n_chunks = b->n_chunks, .row_bytes = b->parts.row_bytes, .folder = b->folder};
+    return (kiln_group_store){
+        .groups = g, .n_chunks = b->n_chunks, .row_bytes = b->parts.row_bytes, .folder = b->folder};
 }
 
 static kiln_chunk_scatter scatter_of(bench *b, const kiln_group_store *store, unsigned threads)
@@ -191,7 +202,8 @@ static void check_chunk(const bench *b, const kiln_group_store *store, uint64_t 
     OK(kiln_spatial_rows(&b->order, c->begin, n, rows, &err));
     OK(kiln_row_list_make(rows, n, g->starts, g->n, &list, &err));
     OK(kiln_group_slices(store, index, &list, slices, &err));
-    for (uint32_t p = 0; p < b->parts.n; p++) check_part(b, g, &b->parts.items[p], &list, slices, rows);
+    for (uint32_t p = 0; p < b->parts.n; p++)
+        check_part(b, g, &b->parts.items[p], &list, slices, rows);
     kiln_row_list_release(&list);
 }
 
@@ -210,8 +222,10 @@ static void slices_are_the_rows_of_the_chunks(void **state)
         const kiln_group_store store = store_of(&b, &g);
         const kiln_chunk_scatter s = scatter_of(&b, &store, 2);
         for (uint32_t i = g.n; i-- > 0;) { /* in any order */
-            const bool was = kiln_group_is_whole(b.folder, &g.items[i], b.n_chunks, b.parts.row_bytes);
-            assert_int_equal(was, k == 1 && i == g.n - 1); /* the last block alone was a group before, too */
+            const bool was =
+                kiln_group_is_whole(b.folder, &g.items[i], b.n_chunks, b.parts.row_bytes);
+            /* the last block alone was a group before, too */
+            assert_int_equal(was, k == 1 && i == g.n - 1);
             OK(kiln_group_scatter(&s, i, &err));
             assert_true(kiln_group_is_whole(b.folder, &g.items[i], b.n_chunks, b.parts.row_bytes));
         }
@@ -239,7 +253,8 @@ static void groups_in_memory_are_those_on_the_disk(void **state)
             fds[i] = memfd_create("groups_test", MFD_CLOEXEC);
             assert_true(fds[i] >= 0 && ftruncate(fds[i], (off_t)bytes) == 0);
             snprintf(path, sizeof path, "/proc/self/fd/%d", fds[i]);
-            assert_int_equal(kiln_scratch_open_shared(path, bytes + 1, &memory[i], &err), KILN_E_IO);
+            assert_int_equal(kiln_scratch_open_shared(path, bytes + 1, &memory[i], &err),
+                             KILN_E_IO);
             OK(kiln_scratch_open_shared(path, bytes, &memory[i], &err));
         }
         kiln_group_store store = store_of(&b, &g);
@@ -288,25 +303,32 @@ static void sum_rows(const bench *b, kiln_row_sum *out)
             static unsigned char bytes[BLOCK * 29];
             static uint32_t chunk[BLOCK];
             OK(kiln_spatial_rows(&b->order, place, 1, &row, &err));
-            const uint32_t block = row / BLOCK, n = row % BLOCK + 1; /* rows of the block up to this one, which alone is counted */
+            /* rows of the block up to this one, which alone is counted */
+            const uint32_t block = row / BLOCK, n = row % BLOCK + 1;
             for (uint32_t p = 0; p < b->parts.n; p++) {
                 const kiln_row_part *part = &b->parts.items[p];
                 for (uint64_t k = 0; k < part->plane->components; k++)
                     memcpy(bytes + n * part->at + (k * n + n - 1) * part->size,
-                           data_of(b, part->plane->name) + (k * ROWS + row) * part->size, part->size);
+                           data_of(b, part->plane->name) + (k * ROWS + row) * part->size,
+                           part->size);
             }
             kiln_row_sum sums[2] = {{0}};
             memset(chunk, 0, sizeof chunk);
             chunk[n - 1] = 1;
-            const kiln_block_rows rows = {
-                .parts = &b->parts, .planes = bytes, .n_rows = n, .count = n, .block = block, .chunk = chunk};
+            const kiln_block_rows rows = {.parts = &b->parts,
+                                          .planes = bytes,
+                                          .n_rows = n,
+                                          .count = n,
+                                          .block = block,
+                                          .chunk = chunk};
             kiln_row_sums_add(&rows, sums);
             out[c].low += sums[1].low;
             out[c].high += sums[1].high;
         }
 }
 
-/* However blocks are grouped, and where nothing is scattered, a chunk has the same sum; another value gives another one. */
+/* However blocks are grouped, and where nothing is scattered, a chunk has the same sum; another
+ * value gives another one. */
 static void sums_do_not_depend_on_groups(void **state)
 {
     kiln_error err = {0};
@@ -314,7 +336,8 @@ static void sums_do_not_depend_on_groups(void **state)
     static kiln_row_sum want[ROWS], got[ROWS];
     bench_init(state, &b);
     sum_rows(&b, want);
-    for (uint64_t c = 1; c < b.n_chunks; c++) assert_memory_not_equal(&want[c], &want[c - 1], sizeof *want);
+    for (uint64_t c = 1; c < b.n_chunks; c++)
+        assert_memory_not_equal(&want[c], &want[c - 1], sizeof *want);
     const uint64_t sizes[] = {1, 2 * BLOCK, ROWS};
     for (int k = 0; k < 3; k++) {
         kiln_block_groups g;
@@ -332,17 +355,20 @@ static void sums_do_not_depend_on_groups(void **state)
     bench_release(&b);
 }
 
-/* Each single bit of a row counts, also in a plane whose components are not paired; a row that lies elsewhere is another. */
+/* Each single bit of a row counts, also in a plane whose components are not paired; a row that lies
+ * elsewhere is another. */
 static void each_bit_of_a_row_counts(void **state)
 {
     (void)state;
     kiln_plane two[] = {{.name = "a", .type = KILN_TYPE_F32, .components = 3},
                         {.name = "b", .type = KILN_TYPE_U8, .components = 1}};
-    kiln_row_part items[] = {{.plane = &two[0], .size = 4}, {.plane = &two[1], .size = 1, .at = 12}};
+    kiln_row_part items[] = {{.plane = &two[0], .size = 4},
+                             {.plane = &two[1], .size = 1, .at = 12}};
     const kiln_row_parts parts = {.items = items, .n = 2, .row_bytes = 13};
     unsigned char row[13] = {1, 2, 3};
     const uint32_t chunk[1] = {0};
-    kiln_block_rows rows = {.parts = &parts, .planes = row, .n_rows = 1, .count = 1, .block = 4, .chunk = chunk};
+    kiln_block_rows rows = {
+        .parts = &parts, .planes = row, .n_rows = 1, .count = 1, .block = 4, .chunk = chunk};
     kiln_row_sum was = {0};
     kiln_row_sums_add(&rows, &was);
     for (unsigned bit = 0; bit < 8 * sizeof row; bit++) {
@@ -386,7 +412,8 @@ static void damaged_sums_are_refused(void **state)
     OK(kiln_group_sums(&store, 2, sums, &err));
     kiln_group_name(&g.items[2], name);
     snprintf(path, sizeof path, "%s/%s", b.folder, name);
-    flip(path, (long)(kiln_group_bytes(&g.items[2], b.n_chunks, b.parts.row_bytes) - kiln_block_sums_bytes(b.n_chunks)));
+    flip(path, (long)(kiln_group_bytes(&g.items[2], b.n_chunks, b.parts.row_bytes) -
+                      kiln_block_sums_bytes(b.n_chunks)));
     assert_int_equal(kiln_group_sums(&store, 2, sums, &err), KILN_E_IO);
     assert_says(&err, "damaged");
     kiln_block_groups_release(&g);
@@ -455,7 +482,8 @@ static void what_does_not_belong_together_is_refused(void **state)
     bench_release(&b);
 }
 
-/* The plan does not see planes but means: a group of other values is no longer whole, and its old file goes. */
+/* The plan does not see planes but means: a group of other values is no longer whole, and its old
+ * file goes. */
 static void a_group_is_of_its_content(void **state)
 {
     kiln_error err = {0};
@@ -466,7 +494,8 @@ static void a_group_is_of_its_content(void **state)
     const kiln_group_store store = store_of(&b, &g);
     const kiln_chunk_scatter s = scatter_of(&b, &store, 1);
     for (uint32_t i = 0; i < 2; i++) OK(kiln_group_scatter(&s, i, &err));
-    for (uint32_t p = 0; p < b.layer->chunks[0].n_planes; p++) { /* of the first block, all but means */
+    /* of the first block, all but means */
+    for (uint32_t p = 0; p < b.layer->chunks[0].n_planes; p++) {
         kiln_plane *plane = &b.layer->chunks[0].planes[p];
         if (strcmp(plane->name, "means") != 0) plane->data.segments[0].bytes[0] ^= 1;
     }
@@ -480,7 +509,8 @@ static void a_group_is_of_its_content(void **state)
     bench_release(&b);
 }
 
-/* A power cut may leave a file of the right size without its bytes: after a reboot no group of before is whole. */
+/* A power cut may leave a file of the right size without its bytes: after a reboot no group of
+ * before is whole. */
 static void a_group_is_of_this_start_of_the_system(void **state)
 {
     kiln_error err = {0};
@@ -509,7 +539,8 @@ static void a_group_is_of_this_start_of_the_system(void **state)
     bench_release(&b);
 }
 
-/* What the disk has lost is told by the chunk that reads it, and the next run makes the group anew. */
+/* What the disk has lost is told by the chunk that reads it, and the next run makes the group
+ * anew. */
 static void a_damaged_group_is_refused_and_removed(void **state)
 {
     kiln_error err = {0};
@@ -523,12 +554,15 @@ static void a_damaged_group_is_refused_and_removed(void **state)
     OK(kiln_block_groups_cut(b.layer, &b.parts, ROWS, "this", &g, &err));
     const kiln_group_store store = store_of(&b, &g);
     const kiln_chunk_scatter s = scatter_of(&b, &store, 1);
-    const uint64_t n = b.chunks[0].cells.end, bytes = kiln_group_bytes(&g.items[0], b.n_chunks, b.parts.row_bytes);
+    const uint64_t n = b.chunks[0].cells.end,
+                   bytes = kiln_group_bytes(&g.items[0], b.n_chunks, b.parts.row_bytes);
     kiln_group_name(&g.items[0], name);
     snprintf(path, sizeof path, "%s/%s", b.folder, name);
     OK(kiln_spatial_rows(&b.order, 0, n, rows, &err));
     OK(kiln_row_list_make(rows, n, g.starts, g.n, &list, &err));
-    const uint64_t first = bytes - BLOCKS * kiln_block_sums_bytes(b.n_chunks) - ROWS * b.parts.row_bytes; /* of the rows */
+    /* of the rows */
+    const uint64_t first =
+        bytes - BLOCKS * kiln_block_sums_bytes(b.n_chunks) - ROWS * b.parts.row_bytes;
     const long at[] = {(long)first, (long)(first + n * b.parts.row_bytes - 1), 8};
     for (int k = 0; k < 3; k++) { /* the first byte of its slice, the last one, its hash */
         OK(kiln_group_scatter(&s, 0, &err));
@@ -546,8 +580,8 @@ static void a_damaged_group_is_refused_and_removed(void **state)
     bench_release(&b);
 }
 
-/* A file that another plan, or other planes, have left under this name, and rows that are not those of the chunk. Tasks on other
- * hosts may see the file otherwise: where it is only read it stays. */
+/* A file that another plan, or other planes, have left under this name, and rows that are not those
+ * of the chunk. Tasks on other hosts may see the file otherwise: where it is only read it stays. */
 static void a_group_of_other_origin_is_refused(void **state)
 {
     kiln_error err = {0};
@@ -565,7 +599,8 @@ static void a_group_of_other_origin_is_refused(void **state)
     OK(kiln_spatial_rows(&b.order, 0, n, rows, &err));
     OK(kiln_row_list_make(rows, n, g.starts, g.n, &list, &err));
     OK(kiln_group_scatter(&s, 0, &err));
-    unsigned char *const parts[] = {store.plan.bytes, g.items[0].content.bytes + 15 /* not in the name */,
+    unsigned char *const parts[] = {store.plan.bytes,
+                                    g.items[0].content.bytes + 15 /* not in the name */,
                                     (unsigned char *)list.from};
     for (int k = 0; k < 3; k++) {
         *parts[k] ^= 1;
@@ -579,7 +614,8 @@ static void a_group_of_other_origin_is_refused(void **state)
     bench_release(&b);
 }
 
-/* The estimate is of what is asked for: the most rows for some memory take no more than it, one more does. */
+/* The estimate is of what is asked for: the most rows for some memory take no more than it, one
+ * more does. */
 static void memory_of_a_group_is_told(void **state)
 {
     bench b;
@@ -587,7 +623,8 @@ static void memory_of_a_group_is_told(void **state)
     for (uint64_t ram = 300000; ram < 500000; ram += 777) {
         const uint64_t rows = kiln_scatter_rows(b.layer, &b.parts, ram, b.n_chunks);
         if (rows) assert_true(kiln_scatter_ram(b.layer, &b.parts, rows, b.n_chunks) <= ram);
-        if (rows < ROWS) assert_true(kiln_scatter_ram(b.layer, &b.parts, rows + 1, b.n_chunks) > ram);
+        if (rows < ROWS)
+            assert_true(kiln_scatter_ram(b.layer, &b.parts, rows + 1, b.n_chunks) > ram);
     }
     bench_release(&b);
 }
@@ -595,16 +632,22 @@ static void memory_of_a_group_is_told(void **state)
 int main(void)
 {
     const struct CMUnitTest tests[] = {
-        cmocka_unit_test_setup_teardown(slices_are_the_rows_of_the_chunks, make_scratch, remove_scratch),
-        cmocka_unit_test_setup_teardown(groups_in_memory_are_those_on_the_disk, make_scratch, remove_scratch),
+        cmocka_unit_test_setup_teardown(slices_are_the_rows_of_the_chunks, make_scratch,
+                                        remove_scratch),
+        cmocka_unit_test_setup_teardown(groups_in_memory_are_those_on_the_disk, make_scratch,
+                                        remove_scratch),
         cmocka_unit_test_setup_teardown(sums_do_not_depend_on_groups, make_scratch, remove_scratch),
         cmocka_unit_test(each_bit_of_a_row_counts),
         cmocka_unit_test_setup_teardown(damaged_sums_are_refused, make_scratch, remove_scratch),
-        cmocka_unit_test_setup_teardown(what_does_not_belong_together_is_refused, make_scratch, remove_scratch),
+        cmocka_unit_test_setup_teardown(what_does_not_belong_together_is_refused, make_scratch,
+                                        remove_scratch),
         cmocka_unit_test_setup_teardown(a_group_is_of_its_content, make_scratch, remove_scratch),
-        cmocka_unit_test_setup_teardown(a_group_is_of_this_start_of_the_system, make_scratch, remove_scratch),
-        cmocka_unit_test_setup_teardown(a_damaged_group_is_refused_and_removed, make_scratch, remove_scratch),
-        cmocka_unit_test_setup_teardown(a_group_of_other_origin_is_refused, make_scratch, remove_scratch),
+        cmocka_unit_test_setup_teardown(a_group_is_of_this_start_of_the_system, make_scratch,
+                                        remove_scratch),
+        cmocka_unit_test_setup_teardown(a_damaged_group_is_refused_and_removed, make_scratch,
+                                        remove_scratch),
+        cmocka_unit_test_setup_teardown(a_group_of_other_origin_is_refused, make_scratch,
+                                        remove_scratch),
         cmocka_unit_test_setup_teardown(memory_of_a_group_is_told, make_scratch, remove_scratch),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);

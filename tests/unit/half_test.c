@@ -1,5 +1,5 @@
-/* half_test -- half precision (kernels/math/half_math.h): every half is its own nearest, and what lies between two goes to the
- * nearer. */
+/* half_test -- half precision (kernels/math/half_math.h): every half is its own nearest, and what
+ * lies between two goes to the nearer. */
 #include "kernels/math/half_math.h"
 
 #include <math.h>
@@ -15,7 +15,8 @@ enum { LARGEST = 0x7bff, SIGN = 0x8000 };
 static double value_of(uint32_t half)
 {
     const int exponent = (int)(half >> 10 & 31);
-    const double size = exponent ? ldexp(1024.0 + (double)(half & 1023), exponent - 25) : ldexp((double)(half & 1023), -24);
+    const double size = exponent ? ldexp(1024.0 + (double)(half & 1023), exponent - 25)
+                                 : ldexp((double)(half & 1023), -24);
     return half & SIGN ? -size : size;
 }
 
@@ -31,7 +32,8 @@ static void values_are_those_of_the_definition(void **state)
         }
 }
 
-/* Between each two neighbours: just below the middle, the middle, which goes to the even one, and just above it. */
+/* Between each two neighbours: just below the middle, the middle, which goes to the even one, and
+ * just above it. */
 static void floats_go_to_the_nearest_half(void **state)
 {
     (void)state;

@@ -14,11 +14,14 @@ static void hash_is_xxh3_128_in_canonical_order(void **state)
     (void)state;
     char hex[33];
     /* xxHash 0.8: `printf abc | xxhsum -H2`, and the empty input */
-    assert_string_equal(kiln_hash_hex(kiln_hash_of("abc", 3), hex), "06b05ab6733a618578af5f94892f3950");
-    assert_string_equal(kiln_hash_hex(kiln_hash_of("", 0), hex), "99aa06d3014798d86001c324468d497f");
+    assert_string_equal(kiln_hash_hex(kiln_hash_of("abc", 3), hex),
+                        "06b05ab6733a618578af5f94892f3950");
+    assert_string_equal(kiln_hash_hex(kiln_hash_of("", 0), hex),
+                        "99aa06d3014798d86001c324468d497f");
 }
 
-/* Long inputs are where vector instructions are used; xxHash 0.8 without any of the processor's choice gives these. */
+/* Long inputs are where vector instructions are used; xxHash 0.8 without any of the processor's
+ * choice gives these. */
 static void hash_of_much_is_the_same_on_every_processor(void **state)
 {
     (void)state;
@@ -40,12 +43,14 @@ static void hash_of_much_is_the_same_on_every_processor(void **state)
     }
 }
 
-/* What is short is put together before it is hashed: pieces of all sizes about the room for that give the hash of the whole. */
+/* What is short is put together before it is hashed: pieces of all sizes about the room for that
+ * give the hash of the whole. */
 static void hash_is_of_the_bytes_however_they_come(void **state)
 {
     (void)state;
     static unsigned char data[5000];
-    static const size_t pieces[] = {1, 7, 333, 999, 1000, 1001, 1999}, sizes[] = {0, 1, 999, 1000, 1001, 1007, 2000, 2001, 5000};
+    static const size_t pieces[] = {1, 7, 333, 999, 1000, 1001, 1999},
+                        sizes[] = {0, 1, 999, 1000, 1001, 1007, 2000, 2001, 5000};
     for (size_t i = 0; i < sizeof data; i++) data[i] = (unsigned char)(i * 13 + (i >> 7));
     for (size_t k = 0; k < sizeof sizes / sizeof *sizes; k++)
         for (size_t p = 0; p < sizeof pieces / sizeof *pieces; p++) {
@@ -114,11 +119,13 @@ static void key_keeps_the_borders_of_its_items(void **state)
 {
     (void)state;
     static const char *const variants[][4] = {
-        {"a", "bc", "d", "e"}, {"ab", "c", "d", "e"}, {"a", "b", "cd", "e"}, {"a", "bc", "de", ""}, {"d", "e", "a", "bc"},
+        {"a", "bc", "d", "e"}, {"ab", "c", "d", "e"}, {"a", "b", "cd", "e"},
+        {"a", "bc", "de", ""}, {"d", "e", "a", "bc"},
     };
     enum { N = sizeof variants / sizeof *variants };
     for (int i = 0; i < N; i++)
-        for (int k = 0; k < i; k++) assert_false(kiln_hash_equal(key_of_texts(variants[i]), key_of_texts(variants[k])));
+        for (int k = 0; k < i; k++)
+            assert_false(kiln_hash_equal(key_of_texts(variants[i]), key_of_texts(variants[k])));
     assert_true(kiln_hash_equal(key_of_texts(variants[0]), key_of_texts(variants[0])));
 }
 
@@ -142,8 +149,8 @@ static void key_keeps_the_kinds_of_its_items(void **state)
 static void key_depends_on_stage_and_version(void **state)
 {
     (void)state;
-    kiln_hash a = kiln_key_end(kiln_key_begin("knn", 1)), b = kiln_key_end(kiln_key_begin("knn", 2)),
-              c = kiln_key_end(kiln_key_begin("kn", 1));
+    kiln_hash a = kiln_key_end(kiln_key_begin("knn", 1)),
+              b = kiln_key_end(kiln_key_begin("knn", 2)), c = kiln_key_end(kiln_key_begin("kn", 1));
     assert_false(kiln_hash_equal(a, b));
     assert_false(kiln_hash_equal(a, c));
 }
@@ -169,11 +176,16 @@ static void key_of_a_double_goes_by_bits_but_nans_are_alike(void **state)
 int main(void)
 {
     const struct CMUnitTest tests[] = {
-        cmocka_unit_test(hash_is_xxh3_128_in_canonical_order),    cmocka_unit_test(hash_of_much_is_the_same_on_every_processor),
-        cmocka_unit_test(hash_is_of_the_bytes_however_they_come), cmocka_unit_test(hash_text_round_trips_and_refuses_the_rest),
-        cmocka_unit_test(hash_in_pieces_equals_hash_at_once),     cmocka_unit_test(hasher_that_is_null_gives_zero),
-        cmocka_unit_test(key_keeps_the_borders_of_its_items),     cmocka_unit_test(key_keeps_the_kinds_of_its_items),
-        cmocka_unit_test(key_depends_on_stage_and_version),       cmocka_unit_test(key_of_a_double_goes_by_bits_but_nans_are_alike),
+        cmocka_unit_test(hash_is_xxh3_128_in_canonical_order),
+        cmocka_unit_test(hash_of_much_is_the_same_on_every_processor),
+        cmocka_unit_test(hash_is_of_the_bytes_however_they_come),
+        cmocka_unit_test(hash_text_round_trips_and_refuses_the_rest),
+        cmocka_unit_test(hash_in_pieces_equals_hash_at_once),
+        cmocka_unit_test(hasher_that_is_null_gives_zero),
+        cmocka_unit_test(key_keeps_the_borders_of_its_items),
+        cmocka_unit_test(key_keeps_the_kinds_of_its_items),
+        cmocka_unit_test(key_depends_on_stage_and_version),
+        cmocka_unit_test(key_of_a_double_goes_by_bits_but_nans_are_alike),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

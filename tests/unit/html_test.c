@@ -1,5 +1,5 @@
-/* html -- what text of strangers may not do to a page: be markup, leave its attribute, reorder what is read; and SHA-256, by which
- * the page's policy names its own script. */
+/* html -- what text of strangers may not do to a page: be markup, leave its attribute, reorder what
+ * is read; and SHA-256, by which the page's policy names its own script. */
 #include "stages/page/html.h"
 #include "stages/page/sha256.h"
 
@@ -42,7 +42,8 @@ static void text_is_never_markup(void **state)
 {
     (void)state;
     kiln_html_text(&h, "<script>alert('x')</script> & \"q\" `t`");
-    assert_written(&h, "&lt;script&gt;alert(&#39;x&#39;)&lt;/script&gt; &amp; &quot;q&quot; &#96;t&#96;");
+    assert_written(
+        &h, "&lt;script&gt;alert(&#39;x&#39;)&lt;/script&gt; &amp; &quot;q&quot; &#96;t&#96;");
     kiln_html_text(&h, "]]></style><!--");
     assert_written(&h, "]]&gt;&lt;/style&gt;&lt;!--");
     kiln_html_text(&h, "G\xc3\xa4rten");
@@ -98,7 +99,8 @@ static void numbers_are_for_people(void **state)
     kiln_html_seconds(&h, 250);
     KILN_HTML(&h, "|");
     kiln_html_time(&h, 1795470251865196815);
-    assert_written(&h, "1,234,567|999|34.119|\xe2\x80\x93|0.02566|4 min 10 s|2026-11-23 21:44:11 UTC");
+    assert_written(&h,
+                   "1,234,567|999|34.119|\xe2\x80\x93|0.02566|4 min 10 s|2026-11-23 21:44:11 UTC");
 }
 
 static void bytes_become_base64(void **state)
@@ -115,10 +117,12 @@ static void bytes_become_base64(void **state)
 static void sha256_is_that_of_the_standard(void **state)
 {
     (void)state;
-    static const char *const text[] = {"", "abc", "abcdbcdecdefdefgefghfghighijhijkijkljklmklmnlmnomnopnopq"};
-    static const char *const want[] = {"e3b0c44298fc1c149afbf4c8996fb92427ae41e4649b934ca495991b7852b855",
-                                       "ba7816bf8f01cfea414140de5dae2223b00361a396177a9cb410ff61f20015ad",
-                                       "248d6a61d20638b8e5c026930c3e6039a33ce45964ff2167f6ecedd419db06c1"};
+    static const char *const text[] = {"", "abc",
+                                       "abcdbcdecdefdefgefghfghighijhijkijkljklmklmnlmnomnopnopq"};
+    static const char *const want[] = {
+        "e3b0c44298fc1c149afbf4c8996fb92427ae41e4649b934ca495991b7852b855",
+        "ba7816bf8f01cfea414140de5dae2223b00361a396177a9cb410ff61f20015ad",
+        "248d6a61d20638b8e5c026930c3e6039a33ce45964ff2167f6ecedd419db06c1"};
     for (int i = 0; i < 3; i++) {
         unsigned char hash[32];
         kiln_sha256(text[i], strlen(text[i]), hash);

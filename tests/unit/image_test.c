@@ -1,6 +1,8 @@
-/* image_test -- pictures survive a round trip, every kind of PNG is read, and a damaged file gives a sentence.
+/* image_test -- pictures survive a round trip, every kind of PNG is read, and a damaged file gives
+ * a sentence.
  *
- * Pictures of other kinds than we write (palette, interlaced, few bits, JPEG) are made with libpng and libjpeg directly. */
+ * Pictures of other kinds than we write (palette, interlaced, few bits, JPEG) are made with libpng
+ * and libjpeg directly. */
 #include "kernels/ops.h"
 #include "stages/image/image_internal.h"
 #include "tests/unit/test_folder.h"
@@ -87,11 +89,16 @@ static void write_job_ok(const kiln_picture_job *job)
     if (kiln_picture_write(&over, &err) != KILN_OK) fail_msg("%s", err.msg);
 }
 
-static void write_ok(const char *name, kiln_picture_format format, const float *data, uint32_t width, uint32_t height,
-                     uint32_t step, uint32_t channels)
+static void write_ok(const char *name, kiln_picture_format format, const float *data,
+                     uint32_t width, uint32_t height, uint32_t step, uint32_t channels)
 {
-    const kiln_picture_job job = {
-        .path = at(name), .format = format, .data = data, .width = width, .height = height, .step = step, .channels = channels};
+    const kiln_picture_job job = {.path = at(name),
+                                  .format = format,
+                                  .data = data,
+                                  .width = width,
+                                  .height = height,
+                                  .step = step,
+                                  .channels = channels};
     write_job_ok(&job);
 }
 
@@ -152,17 +159,18 @@ static void same_pixels_give_the_same_bytes(void **state)
     assert_memory_equal(one, two, n);
 }
 
-/* Noise is the most that a block can take, black the least; sizes around the border of a block and of a wave, a row longer than
- * both. */
+/* Noise is the most that a block can take, black the least; sizes around the border of a block and
+ * of a wave, a row longer than both. */
 static void bytes_do_not_depend_on_threads(void **state)
 {
     static const struct {
         uint32_t width, height;
         kiln_picture_format format;
         bool black;
-    } sizes[] = {{1, 1, KILN_PNG8, false},     {21845, 2, KILN_PNG8, false},   {21845, 1, KILN_PNG8, false},
-                 {21844, 3, KILN_PNG8, true},  {100, 1301, KILN_PNG8, false},  {100, 1302, KILN_PNG8, true},
-                 {40000, 3, KILN_PNG16, true}, {300, 10000, KILN_PNG16, false}};
+    } sizes[] = {{1, 1, KILN_PNG8, false},      {21845, 2, KILN_PNG8, false},
+                 {21845, 1, KILN_PNG8, false},  {21844, 3, KILN_PNG8, true},
+                 {100, 1301, KILN_PNG8, false}, {100, 1302, KILN_PNG8, true},
+                 {40000, 3, KILN_PNG16, true},  {300, 10000, KILN_PNG16, false}};
     (void)state;
     for (size_t k = 0; k < sizeof sizes / sizeof *sizes; k++) {
         const size_t n = (size_t)sizes[k].width * sizes[k].height * 3;
@@ -187,7 +195,8 @@ static void bytes_do_not_depend_on_threads(void **state)
         kiln_picture p = read_ok("threads.png");
         const float top = sizes[k].format == KILN_PNG16 ? 65535.f : 255.f;
         for (size_t i = 0; i < n; i++)
-            assert_true(p.data[i] == (float)(unsigned)(fminf(fmaxf(data[i], 0.f), 1.f) * top + .5f) / top);
+            assert_true(p.data[i] ==
+                        (float)(unsigned)(fminf(fmaxf(data[i], 0.f), 1.f) * top + .5f) / top);
         kiln_picture_release(&p);
         free(bytes[1]);
         free(bytes[0]);
@@ -195,14 +204,15 @@ static void bytes_do_not_depend_on_threads(void **state)
     }
 }
 
-/* Rows that a GPU has filtered make the file that the writer makes of the floats: 8 and 16 bits, with and without alpha, several
- * blocks. */
+/* Rows that a GPU has filtered make the file that the writer makes of the floats: 8 and 16 bits,
+ * with and without alpha, several blocks. */
 static void rows_that_are_given_make_the_same_file(void **state)
 {
     enum { WIDTH = 301, HEIGHT = 401, STEP = 4, MOST = 8 * WIDTH * HEIGHT + 65536 };
     static const float over[3] = {0.25f, 1.f, 0.f};
     float *data = malloc(sizeof *data * WIDTH * HEIGHT * STEP);
-    unsigned char *bytes[2] = {malloc(MOST), malloc(MOST)}, *rows = malloc(MOST), *work = malloc(MOST);
+    unsigned char *bytes[2] = {malloc(MOST), malloc(MOST)}, *rows = malloc(MOST),
+                  *work = malloc(MOST);
     (void)state;
     assert_true(data && bytes[0] && bytes[1] && rows && work);
     fill(data, WIDTH * HEIGHT * STEP);
@@ -223,7 +233,8 @@ static void rows_that_are_given_make_the_same_file(void **state)
         size_t work_bytes = MOST;
         kiln_error err = {0};
         a.rows = rows;
-        assert_int_equal(kiln_ops_cpu_baseline()->png_rows(&x, &a, work, &work_bytes, &err), KILN_OK);
+        assert_int_equal(kiln_ops_cpu_baseline()->png_rows(&x, &a, work, &work_bytes, &err),
+                         KILN_OK);
         job.data = NULL;
         job.rows = rows;
         write_job_ok(&job);
@@ -231,7 +242,8 @@ static void rows_that_are_given_make_the_same_file(void **state)
         assert_memory_equal(bytes[0], bytes[1], size);
         rows[size / 2] ^= 1;
         write_job_ok(&job);
-        assert_true(get("rows.png", bytes[1], MOST) != size || memcmp(bytes[0], bytes[1], size) != 0);
+        assert_true(get("rows.png", bytes[1], MOST) != size ||
+                    memcmp(bytes[0], bytes[1], size) != 0);
     }
     free(work);
     free(rows);
@@ -240,12 +252,15 @@ static void rows_that_are_given_make_the_same_file(void **state)
     free(data);
 }
 
-/* What lies over a background is written without it: half of red over white, nothing, all of it, brighter than white. */
+/* What lies over a background is written without it: half of red over white, nothing, all of it,
+ * brighter than white. */
 static void png_has_straight_alpha(void **state)
 {
     static const float over[3] = {1.f, 1.f, 1.f};
-    static const float data[] = {1.f, .5f, .5f, .5f, 1.f, 1.f, 1.f, 0.f, .2f, .4f, .6f, 1.f, 2.f, .75f, .75f, .25f};
-    static const float straight[] = {1.f, 0.f, 0.f, .5f, 0.f, 0.f, 0.f, 0.f, .2f, .4f, .6f, 1.f, 1.f, 0.f, 0.f, .25f};
+    static const float data[] = {1.f, .5f, .5f, .5f, 1.f, 1.f,  1.f,  0.f,
+                                 .2f, .4f, .6f, 1.f, 2.f, .75f, .75f, .25f};
+    static const float straight[] = {1.f, 0.f, 0.f, .5f, 0.f, 0.f, 0.f, 0.f,
+                                     .2f, .4f, .6f, 1.f, 1.f, 0.f, 0.f, .25f};
     (void)state;
     for (unsigned turn = 0; turn < 2; turn++) {
         const kiln_picture_job job = {.path = at("straight.png"),
@@ -258,7 +273,8 @@ static void png_has_straight_alpha(void **state)
                                       .channels = 4};
         write_job_ok(&job);
         kiln_picture p = read_ok("straight.png");
-        for (size_t i = 0; i < 16; i++) assert_true(fabsf(p.data[i] - straight[i]) <= (turn ? 0.5001f / 65535 : 0.5001f / 255));
+        for (size_t i = 0; i < 16; i++)
+            assert_true(fabsf(p.data[i] - straight[i]) <= (turn ? 0.5001f / 65535 : 0.5001f / 255));
         kiln_picture_release(&p);
     }
 }
@@ -322,7 +338,8 @@ static void make_png(const char *name, const any_png *p)
     FILE *f = fopen(at(name), "wb");
     assert_non_null(f);
     png_init_io(png, f);
-    png_set_IHDR(png, info, (png_uint_32)p->width, (png_uint_32)p->height, p->bits, p->colour, p->interlace, 0, 0);
+    png_set_IHDR(png, info, (png_uint_32)p->width, (png_uint_32)p->height, p->bits, p->colour,
+                 p->interlace, 0, 0);
     if (p->colour == PNG_COLOR_TYPE_PALETTE) {
         png_set_PLTE(png, info, palette, 4);
         png_set_tRNS(png, info, alpha, 2, NULL);
@@ -338,25 +355,32 @@ static void make_png(const char *name, const any_png *p)
 
 enum { SIDE = 512 };
 
-/* A picture with a gradient, some noise and a background, as rendered ones have: the bytes of zlib's level 6 with the same filter
- * are the measure. */
+/* A picture with a gradient, some noise and a background, as rendered ones have: the bytes of
+ * zlib's level 6 with the same filter are the measure. */
 static void is_about_as_small_as_level_6(int background_rows)
 {
     float *data = malloc((size_t)SIDE * SIDE * 3 * sizeof *data);
-    unsigned char *bytes = malloc((size_t)SIDE * SIDE * 4), *codes = malloc((size_t)SIDE * SIDE * 3);
+    unsigned char *bytes = malloc((size_t)SIDE * SIDE * 4),
+                  *codes = malloc((size_t)SIDE * SIDE * 3);
     assert_non_null(data && bytes && codes ? data : NULL);
     fill(data, (size_t)SIDE * SIDE * 3);
     for (int y = 0; y < SIDE; y++)
         for (int x = 0; x < SIDE; x++)
             for (int c = 0; c < 3; c++) {
                 float *v = &data[3 * (SIDE * y + x) + c];
-                *v = y < background_rows ? 0.f : 0.5f + 0.4f * sinf((float)(x + 2 * y + 50 * c) * 0.02f) + 0.02f * *v;
+                *v = y < background_rows
+                         ? 0.f
+                         : 0.5f + 0.4f * sinf((float)(x + 2 * y + 50 * c) * 0.02f) + 0.02f * *v;
                 codes[3 * (SIDE * y + x) + c] = (unsigned char)(*v * 255.f + .5f);
             }
     write_ok("ours.png", KILN_PNG8, data, SIDE, SIDE, 3, 3);
     const size_t ours = get("ours.png", bytes, (size_t)SIDE * SIDE * 4);
-    make_png("level6.png",
-             &(any_png){.width = SIDE, .height = SIDE, .bits = 8, .colour = PNG_COLOR_TYPE_RGB, .rows = codes, .stride = 3 * SIDE});
+    make_png("level6.png", &(any_png){.width = SIDE,
+                                      .height = SIDE,
+                                      .bits = 8,
+                                      .colour = PNG_COLOR_TYPE_RGB,
+                                      .rows = codes,
+                                      .stride = 3 * SIDE});
     const size_t level_6 = get("level6.png", bytes, (size_t)SIDE * SIDE * 4);
     if (ours > level_6 + level_6 / 4) fail_msg("%zu bytes, libpng's own %zu", ours, level_6);
     free(codes);
@@ -368,15 +392,22 @@ static void png_is_about_as_small_as_level_6(void **state)
 {
     static const int background_rows[] = {0, SIDE / 3, SIDE - SIDE / 8};
     (void)state;
-    for (size_t i = 0; i < sizeof background_rows / sizeof *background_rows; i++) is_about_as_small_as_level_6(background_rows[i]);
+    for (size_t i = 0; i < sizeof background_rows / sizeof *background_rows; i++)
+        is_about_as_small_as_level_6(background_rows[i]);
 }
 
 static void palettes_become_colours_with_alpha(void **state)
 {
     const unsigned char rows[1] = {0x1b}; /* indices 0 1 2 3 in two bits each */
-    const float expected[16] = {1, 0, 0, 1, 0, 1, 0, 51 / 255.f, 0, 0, 1, 1, 51 / 255.f, 102 / 255.f, 153 / 255.f, 1};
+    const float expected[16] = {1, 0, 0, 1, 0,          1,           0,           51 / 255.f,
+                                0, 0, 1, 1, 51 / 255.f, 102 / 255.f, 153 / 255.f, 1};
     (void)state;
-    make_png("p.png", &(any_png){.width = 4, .height = 1, .bits = 2, .colour = PNG_COLOR_TYPE_PALETTE, .rows = rows, .stride = 1});
+    make_png("p.png", &(any_png){.width = 4,
+                                 .height = 1,
+                                 .bits = 2,
+                                 .colour = PNG_COLOR_TYPE_PALETTE,
+                                 .rows = rows,
+                                 .stride = 1});
     kiln_picture p = read_ok("p.png");
     assert_int_equal(p.channels, 4);
     assert_memory_equal(p.data, expected, sizeof expected);
@@ -388,7 +419,12 @@ static void one_bit_grey_is_black_and_white(void **state)
     const unsigned char rows[1] = {0xa0};
     const float expected[3] = {1, 0, 1};
     (void)state;
-    make_png("g1.png", &(any_png){.width = 3, .height = 1, .bits = 1, .colour = PNG_COLOR_TYPE_GRAY, .rows = rows, .stride = 1});
+    make_png("g1.png", &(any_png){.width = 3,
+                                  .height = 1,
+                                  .bits = 1,
+                                  .colour = PNG_COLOR_TYPE_GRAY,
+                                  .rows = rows,
+                                  .stride = 1});
     kiln_picture p = read_ok("g1.png");
     assert_int_equal(p.channels, 1);
     assert_int_equal(p.depth_bits, 8);
@@ -401,8 +437,12 @@ static void interlaced_equals_plain(void **state)
     unsigned char rows[H * W * 8];
     (void)state;
     for (size_t i = 0; i < sizeof rows; i++) rows[i] = (unsigned char)(i * 37 + i / 7);
-    make_png("plain.png",
-             &(any_png){.width = W, .height = H, .bits = 16, .colour = PNG_COLOR_TYPE_RGB_ALPHA, .rows = rows, .stride = W * 8});
+    make_png("plain.png", &(any_png){.width = W,
+                                     .height = H,
+                                     .bits = 16,
+                                     .colour = PNG_COLOR_TYPE_RGB_ALPHA,
+                                     .rows = rows,
+                                     .stride = W * 8});
     make_png("adam7.png", &(any_png){.width = W,
                                      .height = H,
                                      .bits = 16,
@@ -437,7 +477,8 @@ static void make_jpeg(const char *name, int channels, J_COLOR_SPACE space)
     jpeg_set_quality(&c, 100, TRUE);
     jpeg_start_compress(&c, TRUE);
     for (int y = 0; y < 48; y++) {
-        for (int i = 0; i < 64 * channels; i++) row[i] = (unsigned char)(i % channels == 0 ? 200 : 40 + y);
+        for (int i = 0; i < 64 * channels; i++)
+            row[i] = (unsigned char)(i % channels == 0 ? 200 : 40 + y);
         jpeg_write_scanlines(&c, rows, 1);
     }
     jpeg_finish_compress(&c);
@@ -466,7 +507,8 @@ static void a_jpeg_for_a_page_shows_what_was_given(void **state)
     assert_int_equal(p.height, HIGH);
     assert_int_equal(p.channels, 3);
     for (int y = 8; y < HIGH - 8; y++) /* away from the two odd corners */
-        for (int k = 0; k < 3 * WIDE; k++) assert_true(fabsf(p.data[3 * WIDE * y + k] - rgb[3 * WIDE * y + k]) < 0.04f);
+        for (int k = 0; k < 3 * WIDE; k++)
+            assert_true(fabsf(p.data[3 * WIDE * y + k] - rgb[3 * WIDE * y + k]) < 0.04f);
     kiln_picture_release(&p);
     kiln_buffer_release(&file);
 }
@@ -491,8 +533,9 @@ static void jpegs_are_read(void **state)
     kiln_picture_release(&g);
 }
 
-/* A middle of zeros: libjpeg goes on with made-up pixels. Where it notices, the file is refused or the warning has its words.
- * (Where the codes fall into step again by chance it notices nothing, and nobody can.) */
+/* A middle of zeros: libjpeg goes on with made-up pixels. Where it notices, the file is refused or
+ * the warning has its words. (Where the codes fall into step again by chance it notices nothing,
+ * and nobody can.) */
 static void damage_that_libjpeg_notices_is_told(void **state)
 {
     static unsigned char whole[1 << 16], bytes[1 << 16];
@@ -522,7 +565,8 @@ static void damage_that_libjpeg_notices_is_told(void **state)
     assert_true(n_refused > 0 && n_warned > 0);
 }
 
-/* Every proper beginning of a good file is refused; nothing reads beyond it (the sanitizers watch). */
+/* Every proper beginning of a good file is refused; nothing reads beyond it (the sanitizers
+ * watch). */
 static void cut_everywhere(const char *name, const char *cut, size_t tail)
 {
     static unsigned char bytes[1 << 16];
@@ -575,8 +619,9 @@ static void flipped_bits_never_crash(void **state)
 static void huge_claims_are_refused_before_memory_is_asked_for(void **state)
 {
     /* signature, IHDR of 30000 x 30000 RGBA16 with its right sum, an empty IDAT */
-    static const unsigned char png[] = {0x89, 'P',  'N',  'G', 13, 10,   26,   10, 0, 0, 0, 13, 'I', 'H', 'D', 'R', 0,
-                                        0,    0x75, 0x30, 0,   0,  0x75, 0x30, 16, 6, 0, 0, 0,  0,   0,   0,   0};
+    static const unsigned char png[] = {0x89, 'P',  'N', 'G', 13,  10, 26, 10,   0,    0, 0,
+                                        13,   'I',  'H', 'D', 'R', 0,  0,  0x75, 0x30, 0, 0,
+                                        0x75, 0x30, 16,  6,   0,   0,  0,  0,    0,    0, 0};
     unsigned char bytes[64];
     (void)state;
     memcpy(bytes, png, sizeof png);
@@ -586,7 +631,8 @@ static void huge_claims_are_refused_before_memory_is_asked_for(void **state)
     put("huge.png", bytes, 45);
     refused("huge.png", "too short");
     put("huge.npy",
-        "\x93NUMPY\x01\x00\x56\x00{'descr': '<f4', 'fortran_order': False, 'shape': (99999999999999999999, 4294967297, 4), }\n",
+        "\x93NUMPY\x01\x00\x56\x00{'descr': '<f4', 'fortran_order': False, 'shape': "
+        "(99999999999999999999, 4294967297, 4), }\n",
         96);
     refused("huge.npy", "");
 }
@@ -600,19 +646,31 @@ static void other_files_are_refused_with_a_sentence(void **state)
     refused("empty.png", "empty");
     put("text.png", "hello, world", 12);
     refused("text.png", "not a picture of a known kind");
-    put("f8.npy", "\x93NUMPY\x01\x00\x42\x00{'descr': '<f8', 'fortran_order': False, 'shape': (1, 1), }      \n12345678", 84);
+    put("f8.npy",
+        "\x93NUMPY\x01\x00\x42\x00{'descr': '<f8', 'fortran_order': False, 'shape': (1, 1), }      "
+        "\n12345678",
+        84);
     refused("f8.npy", "float32");
-    put("fortran.npy", "\x93NUMPY\x01\x00\x42\x00{'descr': '<f4', 'fortran_order': True, 'shape': (1, 1), }       \n1234", 80);
+    put("fortran.npy",
+        "\x93NUMPY\x01\x00\x42\x00{'descr': '<f4', 'fortran_order': True, 'shape': (1, 1), }       "
+        "\n1234",
+        80);
     refused("fortran.npy", "Fortran");
-    put("flat.npy", "\x93NUMPY\x01\x00\x42\x00{'descr': '<f4', 'fortran_order': False, 'shape': (1,), }        \n1234", 80);
+    put("flat.npy",
+        "\x93NUMPY\x01\x00\x42\x00{'descr': '<f4', 'fortran_order': False, 'shape': (1,), }        "
+        "\n1234",
+        80);
     refused("flat.npy", "shape");
     refused("nothing.png", "No such file");
-    assert_int_equal(
-        kiln_picture_write(
-            &(kiln_picture_job){
-                .path = "/proc/nowhere/x.png", .format = KILN_PNG8, .data = one, .width = 1, .height = 1, .step = 1, .channels = 1},
-            &err),
-        KILN_E_IO);
+    assert_int_equal(kiln_picture_write(&(kiln_picture_job){.path = "/proc/nowhere/x.png",
+                                                            .format = KILN_PNG8,
+                                                            .data = one,
+                                                            .width = 1,
+                                                            .height = 1,
+                                                            .step = 1,
+                                                            .channels = 1},
+                                        &err),
+                     KILN_E_IO);
 }
 
 static void format_follows_the_suffix(void **state)

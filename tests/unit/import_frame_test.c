@@ -1,4 +1,5 @@
-/* import_frame -- where an import puts its frame: origin, root cube, synthetic cameras, random points. */
+/* import_frame -- where an import puts its frame: origin, root cube, synthetic cameras, random
+ * points. */
 #include "stages/cameras/orbit.h"
 #include "stages/import/blocks.h"
 #include "stages/import/origin.h"
@@ -15,9 +16,10 @@
 
 #include <cmocka.h>
 
-/* ---- origin ------------------------------------------------------------------------------------ */
+/* ---- origin ---------------------------------------------------------------------------------- */
 
-static unsigned find_origin(const double *means, const unsigned char *skip, uint64_t n, double out[3])
+static unsigned find_origin(const double *means, const unsigned char *skip, uint64_t n,
+                            double out[3])
 {
     kiln_origin o;
     unsigned passes = 0;
@@ -50,7 +52,8 @@ static void brute_origin(const double *means, uint64_t n, double out[3])
         diagonal2 += (hi[a] - lo[a]) * (hi[a] - lo[a]);
         free(axis);
     }
-    for (uint32_t a = 0; a < 3; a++) out[a] = largest > 256 * sqrt(diagonal2) ? floor((lo[a] + hi[a]) / 2 + 0.5) : 0;
+    for (uint32_t a = 0; a < 3; a++)
+        out[a] = largest > 256 * sqrt(diagonal2) ? floor((lo[a] + hi[a]) / 2 + 0.5) : 0;
 }
 
 static void origin_is_the_rounded_centre_of_far_scenes_only(void **state)
@@ -65,7 +68,8 @@ static void origin_is_the_rounded_centre_of_far_scenes_only(void **state)
     for (size_t c = 0; c < sizeof centres / sizeof *centres; c++)
         for (size_t k = 0; k < sizeof sizes / sizeof *sizes; k++) {
             double got[3], want[3];
-            for (uint32_t i = 0; i < 3 * N; i++) means[i] = centres[c] * (i / N == 0 ? 1 : 0.5) + sizes[k] * drand48();
+            for (uint32_t i = 0; i < 3 * N; i++)
+                means[i] = centres[c] * (i / N == 0 ? 1 : 0.5) + sizes[k] * drand48();
             means[5] = means[N + 9] = centres[c] * 1.5; /* outliers */
             find_origin(means, skip, N, got);
             brute_origin(means, N, want);
@@ -94,7 +98,7 @@ static void an_ordinary_scene_needs_one_pass_and_dropped_rows_do_not_count(void 
     assert_int_equal(find_origin(means, skip, N, origin), 1);
 }
 
-/* ---- root cube --------------------------------------------------------------------------------- */
+/* ---- root cube ------------------------------------------------------------------------------- */
 
 static void root_cube_is_a_power_of_two_about_a_rounded_centre(void **state)
 {
@@ -102,9 +106,10 @@ static void root_cube_is_a_power_of_two_about_a_rounded_centre(void **state)
         float lo[3], hi[3];
         double half;
     } cases[] = {
-        {{-1, -1, -1}, {1, 1, 1}, 2},                                        /* 1.01 is more than 1 */
-        {{-0.99f, 0, 0}, {0.99f, 0, 0}, 1}, {{5, 5, 5}, {5, 5, 5}, 0x1p-20}, /* all points equal */
-        {{0, -100, 3}, {1, 300, 4}, 256},   {{0, 0, 0}, {1e-9f, 0, 0}, 0x1p-20},
+        /* 1.01 is more than 1 */
+        {{-1, -1, -1}, {1, 1, 1}, 2},     {{-0.99f, 0, 0}, {0.99f, 0, 0}, 1},
+        {{5, 5, 5}, {5, 5, 5}, 0x1p-20}, /* all points equal */
+        {{0, -100, 3}, {1, 300, 4}, 256}, {{0, 0, 0}, {1e-9f, 0, 0}, 0x1p-20},
     };
     (void)state;
     for (size_t k = 0; k < sizeof cases / sizeof *cases; k++) {
@@ -112,19 +117,21 @@ static void root_cube_is_a_power_of_two_about_a_rounded_centre(void **state)
         kiln_root_cube(cases[k].lo, cases[k].hi, centre, &half);
         assert_true(half == cases[k].half);
         for (int a = 0; a < 3; a++) {
-            double middle = ((double)cases[k].lo[a] + (double)cases[k].hi[a]) / 2, steps = centre[a] / (half / 1024);
+            double middle = ((double)cases[k].lo[a] + (double)cases[k].hi[a]) / 2,
+                   steps = centre[a] / (half / 1024);
             assert_true(fabs(centre[a] - middle) <= half / 2048);
             assert_true(steps == floor(steps));
         }
     }
 }
 
-/* ---- orbit ------------------------------------------------------------------------------------- */
+/* ---- orbit ----------------------------------------------------------------------------------- */
 
 static void project(const kiln_camera *c, const double p[3], double out[3])
 {
     double q[3];
-    for (int i = 0; i < 3; i++) q[i] = c->r[3 * i] * p[0] + c->r[3 * i + 1] * p[1] + c->r[3 * i + 2] * p[2] + c->t[i];
+    for (int i = 0; i < 3; i++)
+        q[i] = c->r[3 * i] * p[0] + c->r[3 * i + 1] * p[1] + c->r[3 * i + 2] * p[2] + c->t[i];
     out[0] = c->fx * q[0] / q[2] + c->cx;
     out[1] = c->fy * q[1] / q[2] + c->cy;
     out[2] = q[2];
@@ -143,7 +150,8 @@ static void orbit_cameras_see_the_whole_box_the_right_way_up(void **state)
         for (int i = 0; i < KILN_ORBIT_CAMERAS; i++) {
             double m[3], above[3], pixel[3], det;
             const double *r = c[i].r;
-            det = r[0] * (r[4] * r[8] - r[5] * r[7]) - r[1] * (r[3] * r[8] - r[5] * r[6]) + r[2] * (r[3] * r[7] - r[4] * r[6]);
+            det = r[0] * (r[4] * r[8] - r[5] * r[7]) - r[1] * (r[3] * r[8] - r[5] * r[6]) +
+                  r[2] * (r[3] * r[7] - r[4] * r[6]);
             assert_true(fabs(det - 1) < 1e-12);
             project(&c[i], centre, m);
             assert_true(fabs(m[0] - c[i].cx) < 1e-6 && fabs(m[1] - c[i].cy) < 1e-6 && m[2] > 0);
@@ -151,16 +159,18 @@ static void orbit_cameras_see_the_whole_box_the_right_way_up(void **state)
             project(&c[i], above, pixel);
             assert_true(pixel[1] < m[1] && fabs(pixel[0] - m[0]) < 1e-6);
             for (int corner = 0; corner < 8; corner++) {
-                const double p[3] = {corner & 1 ? lo[0] : hi[0], corner & 2 ? lo[1] : hi[1], corner & 4 ? lo[2] : hi[2]};
+                const double p[3] = {corner & 1 ? lo[0] : hi[0], corner & 2 ? lo[1] : hi[1],
+                                     corner & 4 ? lo[2] : hi[2]};
                 project(&c[i], p, pixel);
-                assert_true(pixel[2] > 0 && pixel[0] >= 0 && pixel[0] <= c[i].width && pixel[1] >= 0 && pixel[1] <= c[i].height);
+                assert_true(pixel[2] > 0 && pixel[0] >= 0 && pixel[0] <= c[i].width &&
+                            pixel[1] >= 0 && pixel[1] <= c[i].height);
             }
             assert_true(c[i].synthetic);
         }
     }
 }
 
-/* ---- random points ----------------------------------------------------------------------------- */
+/* ---- random points --------------------------------------------------------------------------- */
 
 static void random_points_do_not_depend_on_how_they_are_cut(void **state)
 {

@@ -1,5 +1,5 @@
-/* import_source -- reads a whole file of rows through its reader and the sanitiser, for tests: rows interleaved, as the
- * side-cars have them. */
+/* import_source -- reads a whole file of rows through its reader and the sanitiser, for tests: rows
+ * interleaved, as the side-cars have them. */
 #ifndef KILN_TESTS_UNIT_IMPORT_SOURCE_H
 #define KILN_TESTS_UNIT_IMPORT_SOURCE_H
 
@@ -20,8 +20,9 @@
 typedef struct {
     kiln_scan scan;
     kiln_row_counts counts;
-    uint64_t n;           /* rows that stay */
-    uint32_t floats;      /* per row: xyz, quat 4, log scales 3, logit, sh 3 (K + 1); points: xyz, rgb */
+    uint64_t n; /* rows that stay */
+    /* per row: xyz, quat 4, log scales 3, logit, sh 3 (K + 1); points: xyz, rgb */
+    uint32_t floats;
     float *rows;          /* [n][floats] owned */
     uint32_t *source_row; /* [n] owned */
     double *extras;       /* [n][info.n_extras] owned */
@@ -73,7 +74,8 @@ static inline void import_source_take(import_source *s, const kiln_rows *r, cons
         for (uint32_t a = 0; a < k3; a++) *o++ = r->shN[a * c->n + i];
         s->source_row[s->n + i] = c->source_row[i];
         for (uint32_t e = 0; e < info->n_extras; e++)
-            s->extras[(s->n + i) * info->n_extras + e] = import_source_value(r->extras[e], info->extras[e].type, i);
+            s->extras[(s->n + i) * info->n_extras + e] =
+                import_source_value(r->extras[e], info->extras[e].type, i);
     }
     s->n += c->n;
 }
@@ -88,8 +90,8 @@ static inline int import_source_scratch(char path[64])
 }
 
 /* As kiln_prepare does it, without workers. */
-static inline kiln_status import_source_prepare(const kiln_reader *reader, kiln_source_info *info, kiln_prepared *p,
-                                                kiln_error *err)
+static inline kiln_status import_source_prepare(const kiln_reader *reader, kiln_source_info *info,
+                                                kiln_prepared *p, kiln_error *err)
 {
     const kiln_packing *packing = NULL;
     kiln_source *source = NULL;
@@ -97,7 +99,8 @@ static inline kiln_status import_source_prepare(const kiln_reader *reader, kiln_
     if (packing) {
         (void)snprintf(p->place.packing, sizeof p->place.packing, "%s", packing->name);
         p->unpacked_fd = import_source_scratch(p->place.unpacked);
-        KILN_TRY(kiln_unpack_whole(packing, p->place.path, p->unpacked_fd, info->file_bytes, 100, err));
+        KILN_TRY(
+            kiln_unpack_whole(packing, p->place.path, p->unpacked_fd, info->file_bytes, 100, err));
     }
     const kiln_source_at at = kiln_place_at(&p->place);
     KILN_TRY(reader->open(&at, &source, info, err));
@@ -108,9 +111,11 @@ static inline kiln_status import_source_prepare(const kiln_reader *reader, kiln_
     return st;
 }
 
-/* As kiln-import does it: scan, then block by block through a reader opened anew, at the offsets that the scan gave. */
-static inline kiln_status import_source_read_with(const char *path, const kiln_read_options *options, import_source *s,
-                                                  kiln_error *err)
+/* As kiln-import does it: scan, then block by block through a reader opened anew, at the offsets
+ * that the scan gave. */
+static inline kiln_status import_source_read_with(const char *path,
+                                                  const kiln_read_options *options,
+                                                  import_source *s, kiln_error *err)
 {
     const kiln_reader *reader;
     kiln_buffer offsets = {0};
@@ -129,17 +134,20 @@ static inline kiln_status import_source_read_with(const char *path, const kiln_r
     const kiln_source_at at = kiln_place_at(&p.place);
     KILN_GO(kiln_scan_source(NULL, reader, &at, &s->scan, &offsets, err));
     const kiln_source_info *info = &s->scan.info;
-    s->floats = info->kind == KILN_SCENE_SPLATS ? 11 + 3 * (info->sh_degree + 1) * (info->sh_degree + 1) : 6;
+    s->floats = info->kind == KILN_SCENE_SPLATS
+                    ? 11 + 3 * (info->sh_degree + 1) * (info->sh_degree + 1)
+                    : 6;
     KILN_GO(KILN_ALLOC(&s->rows, info->n_rows * s->floats, "rows", err));
     KILN_GO(KILN_ALLOC(&s->source_row, info->n_rows, "rows", err));
     KILN_GO(KILN_ALLOC(&s->extras, info->n_rows * info->n_extras, "extras", err));
     KILN_GO(reader->open(&at, &source, again, err));
     KILN_GO(kiln_rows_alloc(&rows, info, err));
     KILN_GO(kiln_clean_alloc(&clean, err));
-    for (uint64_t b = s->scan.n_blocks; b-- > 0;) { /* backwards: blocks are independent of what was read before */
+    /* backwards: blocks are independent of what was read before */
+    for (uint64_t b = s->scan.n_blocks; b-- > 0;) {
         uint64_t next, first = b * KILN_BLOCK_ROWS, left = info->n_rows - first;
-        KILN_GO(reader->read(source, first, left < KILN_BLOCK_ROWS ? left : KILN_BLOCK_ROWS, ((const uint64_t *)offsets.data)[b],
-                             &rows, &next, err));
+        KILN_GO(reader->read(source, first, left < KILN_BLOCK_ROWS ? left : KILN_BLOCK_ROWS,
+                             ((const uint64_t *)offsets.data)[b], &rows, &next, err));
         kiln_rows_clean(&rows, info, s->scan.origin, first, &clean, &s->counts);
         import_source_take(s, &rows, &clean);
     }

@@ -1,4 +1,5 @@
-/* Lists in JSON that are cut, or read one element after the other, without the whole of them in memory. */
+/* Lists in JSON that are cut, or read one element after the other, without the whole of them in
+ * memory. */
 #include "stages/engine/json_text.h"
 
 #include <setjmp.h>
@@ -34,7 +35,8 @@ static void long_arrays_are_cut(void **state)
     assert_short("{\"a\": [1, 2, 3], \"b\": 4}", 2, "{\"a\":[1,2],\"b\":4}");
     assert_short("{\"a\": [1, 2, 3], \"b\": 4}", 3, "{\"a\":[1,2,3],\"b\":4}");
     assert_short("[{\"x\": [1, 2]}, {\"y\": [[], {}]}, 7]", 1, "[{\"x\":[1]}]");
-    assert_short("[\"],[\", \"a\\\\\", \"\\\"]\", {\"k,\": [1, [2, 3], 4]}]", 3, "[\"],[\",\"a\\\\\",\"\\\"]\"]");
+    assert_short("[\"],[\", \"a\\\\\", \"\\\"]\", {\"k,\": [1, [2, 3], 4]}]", 3,
+                 "[\"],[\",\"a\\\\\",\"\\\"]\"]");
     assert_short("{\"k,\": [[1, 2, 3], [4, 5, 6], [7]], \"o\": {\"p\": 1, \"q\": 2, \"r\": 3}}", 2,
                  "{\"k,\":[[1,2],[4,5]],\"o\":{\"p\":1,\"q\":2,\"r\":3}}");
     assert_short("[]", 1, "[]");
@@ -42,7 +44,8 @@ static void long_arrays_are_cut(void **state)
 
 static void no_json_stays_none(void **state)
 {
-    static const char *const texts[] = {"", "{", "[1, 2", "[1, 2, 3}", "{\"a\": [1, 2, 3]", "\"", "[1, 2, \"", "]]", "[1, 2, 3]]"};
+    static const char *const texts[] = {
+        "", "{", "[1, 2", "[1, 2, 3}", "{\"a\": [1, 2, 3]", "\"", "[1, 2, \"", "]]", "[1, 2, 3]]"};
     (void)state;
     for (size_t i = 0; i < sizeof texts / sizeof *texts; i++) assert_null(shortened(texts[i], 2));
 }
@@ -72,7 +75,8 @@ static void assert_each(const char *text, const char *want)
 static void elements_come_one_after_the_other(void **state)
 {
     (void)state;
-    assert_each("{\"rows\": [1, {\"a\": [2, \"]\"]}, \"x,y\"], \"more\": [9]}", "1;{\"a\":[2,\"]\"]};\"x,y\";");
+    assert_each("{\"rows\": [1, {\"a\": [2, \"]\"]}, \"x,y\"], \"more\": [9]}",
+                "1;{\"a\":[2,\"]\"]};\"x,y\";");
     assert_each("{\"o\": {\"rows\": [5]}, \"t\": \"rows\", \"rows\" : [ 6 ]}", "6;");
     assert_each("{\"rows\": []}", "");
     assert_each("{\"rows\": {\"rows\": [1]}}", "");
@@ -93,7 +97,8 @@ static void a_failure_ends_it(void **state)
 
 int main(void)
 {
-    const struct CMUnitTest tests[] = {cmocka_unit_test(long_arrays_are_cut), cmocka_unit_test(no_json_stays_none),
-                                       cmocka_unit_test(elements_come_one_after_the_other), cmocka_unit_test(a_failure_ends_it)};
+    const struct CMUnitTest tests[] = {
+        cmocka_unit_test(long_arrays_are_cut), cmocka_unit_test(no_json_stays_none),
+        cmocka_unit_test(elements_come_one_after_the_other), cmocka_unit_test(a_failure_ends_it)};
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -1,4 +1,5 @@
-/* keys_test -- what of a stage's options is in its key: each keyed one, but for the default of one that is newer than bakes. */
+/* keys_test -- what of a stage's options is in its key: each keyed one, but for the default of one
+ * that is newer than bakes. */
 #include "stages/engine/parent/run.h"
 
 #include <setjmp.h>
@@ -12,7 +13,9 @@ static uint32_t count, axis;
 static kiln_run run; /* too big for the stack */
 
 #define COUNT KILN_OPTION_NUMBER("count", &count, "N", "how many", .def = "4", .flags = KILN_KEYED)
-#define AXIS(flag_set) KILN_OPTION_ENUM("axis", &axis, "AXIS", "auto|x|y", "which one", .def = "auto", .flags = (flag_set))
+#define AXIS(flag_set)                                                              \
+    KILN_OPTION_ENUM("axis", &axis, "AXIS", "auto|x|y", "which one", .def = "auto", \
+                     .flags = (flag_set))
 static const kiln_opt before[] = {COUNT, KILN_OPTION_END};
 static const kiln_opt keyed[] = {COUNT, AXIS(KILN_KEYED), KILN_OPTION_END};
 static const kiln_opt later[] = {COUNT, AXIS(KILN_KEYED | KILN_LATER), KILN_OPTION_END};

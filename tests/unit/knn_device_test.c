@@ -1,5 +1,6 @@
-/* knn_device_test -- kiln-knn under a small --ram on a GPU of host memory (device_stage.h): the whole layer is measured in the
- * memory of the device, to which each point goes once; where that has no room, in ranges. The bits are those of the CPU. */
+/* knn_device_test -- kiln-knn under a small --ram on a GPU of host memory (device_stage.h): the
+ * whole layer is measured in the memory of the device, to which each point goes once; where that
+ * has no room, in ranges. The bits are those of the CPU. */
 #define DEVICE_STAGE kiln_stage_knn
 #include "tests/unit/device_stage.h"
 
@@ -15,10 +16,13 @@ static int import(void **state)
     char path[TEST_PATH_MAX];
     (void)state;
     if (new_folder("knn_device") != 0) return -1;
-    must_run("%s/kiln-generate points %s/s --quiet --gaussians %d >%s/out", bin, folder, POINTS, folder);
-    must_run("%s/kiln-import --quiet %s/s %s/base.db && cp %s/base.db %s/cpu.db", bin, folder, folder, folder, folder);
-    must_run("%s/kiln-knn --quiet --devices cpu %s/cpu.db && %s/kiln-verify %s/cpu.db --digest >%s/right", bin, folder, bin, folder,
+    must_run("%s/kiln-generate points %s/s --quiet --gaussians %d >%s/out", bin, folder, POINTS,
              folder);
+    must_run("%s/kiln-import --quiet %s/s %s/base.db && cp %s/base.db %s/cpu.db", bin, folder,
+             folder, folder, folder);
+    must_run("%s/kiln-knn --quiet --devices cpu %s/cpu.db && %s/kiln-verify %s/cpu.db --digest "
+             ">%s/right",
+             bin, folder, bin, folder, folder);
     (void)snprintf(path, sizeof path, "%s/right", folder);
     if (kiln_file_read(path, 4095, &data, &size, NULL) != KILN_OK) return -1;
     memcpy(right, data, size);
@@ -50,7 +54,8 @@ static void points_go_to_the_device_once(void **state)
         if (ways[k].mib) must_be_within(ways[k].mib);
         if (ways[k].mib)
             assert_in_range(given(), POINTS * 36,
-                            POINTS * 36 + 2 * MIB); /* and values that are counted, and what makes Gaussians */
+                            /* and values that are counted, and what makes Gaussians */
+                            POINTS * 36 + 2 * MIB);
     }
 }
 

@@ -1,4 +1,5 @@
-/* The partition's pages: what is read is what was written, or an error, whichever byte of whichever file is another. */
+/* The partition's pages: what is read is what was written, or an error, whichever byte of whichever
+ * file is another. */
 #include "stages/knn/pages.h"
 
 #include "base/file.h"
@@ -80,7 +81,9 @@ static void every_byte_counts(void **state)
     static const struct {
         const char *name;
         off_t bytes;
-    } files[] = {{"means", sizeof means}, {"rows", sizeof rows}, {"pages-64", (N + PAGE - 1) / PAGE * KILN_KNN_PAGE_BYTES}};
+    } files[] = {{"means", sizeof means},
+                 {"rows", sizeof rows},
+                 {"pages-64", (N + PAGE - 1) / PAGE * KILN_KNN_PAGE_BYTES}};
     char folder[600];
     kiln_error err = {0};
     bool damaged;

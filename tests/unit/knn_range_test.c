@@ -1,5 +1,6 @@
-/* knn_range_test -- the spacing range by range equals that of the whole cloud, bit for bit, whatever the cloud and the sizes of
- * ranges, pages and batches; and it reads little of the rest where little can matter. */
+/* knn_range_test -- the spacing range by range equals that of the whole cloud, bit for bit,
+ * whatever the cloud and the sizes of ranges, pages and batches; and it reads little of the rest
+ * where little can matter. */
 #include "stages/generate/inputs.h"
 #include "stages/knn/range.h"
 #include "tests/unit/test_runner.h"
@@ -45,11 +46,14 @@ static void *memory(uint64_t count, size_t elem)
     return p;
 }
 
-/* half: of the root cube around the origin; what lies outside of it lies on its border for the curve */
+/* half: of the root cube around the origin; what lies outside of it lies on its border for the
+ * curve */
 static cloud make(uint64_t n, shape_fn *shape, double half)
 {
-    cloud c = {
-        .n = n, .means = memory(3 * n, sizeof(float)), .xyz = memory(3 * n, sizeof(float)), .spacing2 = memory(n, sizeof(float))};
+    cloud c = {.n = n,
+               .means = memory(3 * n, sizeof(float)),
+               .xyz = memory(3 * n, sizeof(float)),
+               .spacing2 = memory(n, sizeof(float))};
     uint32_t *order = memory(n, sizeof *order);
     uint64_t *codes = memory(n, sizeof *codes);
     for (uint64_t i = 0; i < n; i++) {
@@ -57,10 +61,12 @@ static cloud make(uint64_t n, shape_fn *shape, double half)
         shape(i, n, p);
         for (uint64_t a = 0; a < 3; a++) c.means[a * n + i] = p[a];
     }
-    const kiln_spatial_order_args a = {.n = n, .means = c.means, .half = half, .order = order, .codes = codes};
+    const kiln_spatial_order_args a = {
+        .n = n, .means = c.means, .half = half, .order = order, .codes = codes};
     run_op(KILN_OP_spatial_order, &a);
     for (uint64_t i = 0; i < n; i++)
-        for (uint64_t axis = 0; axis < 3; axis++) c.xyz[3 * i + axis] = c.means[axis * n + order[i]];
+        for (uint64_t axis = 0; axis < 3; axis++)
+            c.xyz[3 * i + axis] = c.means[axis * n + order[i]];
     for (uint64_t i = 0; i < n; i++)
         for (uint64_t axis = 0; axis < 3; axis++) c.means[axis * n + i] = c.xyz[3 * i + axis];
     free(codes);
@@ -75,7 +81,8 @@ static void cloud_free(cloud *c)
     free(c->means);
 }
 
-static kiln_status read_places(void *context, uint64_t first, uint64_t count, float *xyz, kiln_error *err)
+static kiln_status read_places(void *context, uint64_t first, uint64_t count, float *xyz,
+                               kiln_error *err)
 {
     cloud *c = context;
     (void)err;
@@ -119,9 +126,11 @@ static kiln_range_use check(cloud *c, sizes s)
         if (kiln_range_answer(&g, spacing2, &use, &err) != KILN_OK) fail_msg("%s", err.msg);
         for (uint64_t i = g.begin; i < g.end; i++)
             if (memcmp(&spacing2[i - g.begin], &c->spacing2[i], sizeof(float)) != 0)
-                fail_msg("place %llu of %llu, range of %llu, page of %u, k %u: %.9g instead of %.9g", (unsigned long long)i,
-                         (unsigned long long)c->n, (unsigned long long)s.range_rows, s.page_rows, s.k,
-                         (double)spacing2[i - g.begin], (double)c->spacing2[i]);
+                fail_msg(
+                    "place %llu of %llu, range of %llu, page of %u, k %u: %.9g instead of %.9g",
+                    (unsigned long long)i, (unsigned long long)c->n,
+                    (unsigned long long)s.range_rows, s.page_rows, s.k,
+                    (double)spacing2[i - g.begin], (double)c->spacing2[i]);
         all.batches += use.batches;
         all.candidates += use.candidates;
         all.queries += use.queries;
@@ -131,7 +140,7 @@ static kiln_range_use check(cloud *c, sizes s)
     return all;
 }
 
-/* ---- clouds ------------------------------------------------------------------------------------------------------------- */
+/* ---- clouds ---------------------------------------------------------------------------------- */
 static void uniform(uint64_t i, uint64_t n, float p[3])
 {
     (void)n;
@@ -149,7 +158,10 @@ static void one_place(uint64_t i, uint64_t n, float p[3])
     p[0] = p[1] = p[2] = 0.3f;
 }
 
-static void line(uint64_t i, uint64_t n, float p[3]) { p[0] = p[1] = p[2] = (float)(i * 7919 % n) / (float)n; }
+static void line(uint64_t i, uint64_t n, float p[3])
+{
+    p[0] = p[1] = p[2] = (float)(i * 7919 % n) / (float)n;
+}
 
 static void grid(uint64_t i, uint64_t n, float p[3]) /* many equal distances */
 {
@@ -163,7 +175,8 @@ static void outlier(uint64_t i, uint64_t n, float p[3])
     if (i == n / 3) p[0] = 1e7f;
 }
 
-static void near_outlier(uint64_t i, uint64_t n, float p[3]) /* near enough to tell distances to the others apart */
+/* near enough to tell distances to the others apart */
+static void near_outlier(uint64_t i, uint64_t n, float p[3])
 {
     uniform(i, n, p);
     if (i == n / 3) p[0] = 30.0f;
@@ -175,7 +188,8 @@ static void two_clusters(uint64_t i, uint64_t n, float p[3])
     if (i >= n / 2) p[0] += 1000.0f;
 }
 
-static void one_and_the_rest(uint64_t i, uint64_t n, float p[3]) /* a cluster with fewer points than neighbours */
+/* a cluster with fewer points than neighbours */
+static void one_and_the_rest(uint64_t i, uint64_t n, float p[3])
 {
     uniform(i, n, p);
     if (i < 2) p[2] -= 1e5f;
@@ -196,17 +210,19 @@ static void huge(uint64_t i, uint64_t n, float p[3]) /* squares overflow */
 static const struct {
     shape_fn *shape;
     double half;
-} shapes[] = {{uniform, 1}, {clustered, 16},      {one_place, 1},        {line, 1},  {grid, 1},
-              {outlier, 1}, {two_clusters, 1024}, {one_and_the_rest, 1}, {shell, 1}, {huge, 0x1p100}};
+} shapes[] = {{uniform, 1}, {clustered, 16}, {one_place, 1},       {line, 1},
+              {grid, 1},    {outlier, 1},    {two_clusters, 1024}, {one_and_the_rest, 1},
+              {shell, 1},   {huge, 0x1p100}};
 enum { SHAPES = sizeof shapes / sizeof *shapes };
 
-/* ---- tests -------------------------------------------------------------------------------------------------------------- */
+/* ---- tests ----------------------------------------------------------------------------------- */
 static void ranges_equal_the_whole(void **state)
 {
     (void)state;
     /* one page a range, ranges smaller than k, batches of one page, ranges that hold everything */
-    static const sizes all[] = {{256, 512, 32, 3}, {64, 64, 64, 3},  {8, 100, 4, 10},   {2, 2, 1, 3},
-                                {4, 64, 2, 32},    {512, 32, 32, 1}, {4096, 64, 64, 3}, {128, 1024, 16, 32}};
+    static const sizes all[] = {{256, 512, 32, 3}, {64, 64, 64, 3},    {8, 100, 4, 10},
+                                {2, 2, 1, 3},      {4, 64, 2, 32},     {512, 32, 32, 1},
+                                {4096, 64, 64, 3}, {128, 1024, 16, 32}};
     for (int i = 0; i < SHAPES; i++) {
         for (size_t s = 0; s < sizeof all / sizeof *all; s++) {
             cloud c = make(all[s].range_rows < 16 ? 301 : 3001, shapes[i].shape, shapes[i].half);
@@ -287,10 +303,11 @@ static void what_is_no_range_is_refused(void **state)
     kiln_error err = {0};
     kiln_range_use use;
     float out[8];
-    const kiln_knn_span ranges[] = {{.n = 8, .begin = 1, .end = 8, .page_rows = 2, .batch_rows = 8},
-                                    {.n = 8, .begin = 0, .end = 3, .page_rows = 2, .batch_rows = 8},
-                                    {.n = 8, .begin = 0, .end = 9, .page_rows = 2, .batch_rows = 8},
-                                    {.n = 8, .begin = 0, .end = 8, .page_rows = 2, .batch_rows = 1}};
+    const kiln_knn_span ranges[] = {
+        {.n = 8, .begin = 1, .end = 8, .page_rows = 2, .batch_rows = 8},
+        {.n = 8, .begin = 0, .end = 3, .page_rows = 2, .batch_rows = 8},
+        {.n = 8, .begin = 0, .end = 9, .page_rows = 2, .batch_rows = 8},
+        {.n = 8, .begin = 0, .end = 8, .page_rows = 2, .batch_rows = 1}};
     for (size_t i = 0; i < sizeof ranges / sizeof *ranges; i++)
         assert_int_equal(kiln_range_answer(&ranges[i], out, &use, &err), KILN_E_BUG);
 }

@@ -82,7 +82,8 @@ static void check(select_fn *select, value_fn *value, bool has_order)
 
 static void check_all(select_fn *select)
 {
-    value_fn *const clouds[] = {random_value, rising, falling, equal, two_places, mostly_equal, outlier};
+    value_fn *const clouds[] = {random_value, rising,       falling, equal,
+                                two_places,   mostly_equal, outlier};
     for (size_t i = 0; i < sizeof clouds / sizeof *clouds; i++) check(select, clouds[i], true);
     check(select, some_nan, false);
 }

@@ -1,5 +1,6 @@
-/* knn_test -- the kernel against a brute-force search, bit for bit, and against the outputs of distCUDA2 (truth.json of
- * the reference material: knn, knn_odd). KILN_TEST_DEVICES=cuda: by a GPU (test_runner.h). */
+/* knn_test -- the kernel against a brute-force search, bit for bit, and against the outputs of
+ * distCUDA2 (truth.json of the reference material: knn, knn_odd). KILN_TEST_DEVICES=cuda: by a GPU
+ * (test_runner.h). */
 #include "kernels/knn/knn_math.h"
 #include "kernels/ops.h"
 #include "stages/generate/inputs.h"
@@ -23,7 +24,9 @@ typedef struct {
 
 static cloud cloud_make(uint64_t n)
 {
-    cloud c = {.n = n, .means = calloc(3 * n + 1, sizeof(float)), .spacing2 = calloc(n + 1, sizeof(float))};
+    cloud c = {.n = n,
+               .means = calloc(3 * n + 1, sizeof(float)),
+               .spacing2 = calloc(n + 1, sizeof(float))};
     assert_true(c.means && c.spacing2);
     return c;
 }
@@ -126,7 +129,10 @@ static void check(cloud *c, uint32_t k)
     assert_int_equal(differences(c, k), 0);
 }
 
-static uint64_t hash_of(const cloud *c) { return kg_fnv1a(KG_FNV, c->spacing2, c->n * sizeof(float)); }
+static uint64_t hash_of(const cloud *c)
+{
+    return kg_fnv1a(KG_FNV, c->spacing2, c->n * sizeof(float));
+}
 
 static void uniform_points_equal_brute_force(void **state)
 {
@@ -149,7 +155,8 @@ static void every_size_and_k_equals_brute_force(void **state)
 {
     (void)state;
     /* around a leaf (8), a node of 8 leaves (64) and of 64 (512), and a prime */
-    static const uint64_t sizes[] = {0, 1, 2, 3, 4, 5, 7, 8, 9, 15, 16, 17, 31, 32, 33, 63, 64, 65, 511, 512, 513, 1009};
+    static const uint64_t sizes[] = {0,  1,  2,  3,  4,  5,  7,  8,   9,   15,  16,
+                                     17, 31, 32, 33, 63, 64, 65, 511, 512, 513, 1009};
     static const uint32_t ks[] = {1, 2, 3, 4, 5, 8, 16, 31, 32};
     for (size_t s = 0; s < sizeof sizes / sizeof *sizes; s++) {
         for (size_t j = 0; j < sizeof ks / sizeof *ks; j++) {
@@ -204,8 +211,9 @@ static void outputs_have_the_hashes_of_distcuda2(void **state)
     static const struct {
         int is_clustered;
         uint64_t n, hash;
-    } rows[] = {{0, 10000, 0x0fef6390f60af6c6ull},  {1, 10000, 0x7a06fc6b530a7ec9ull},   {0, 100000, 0x51f2528c092ffa2eull},
-                {1, 100000, 0xaeb0b036a135b38full}, {0, 1000000, 0xc4bc1aa247611531ull}, {1, 1000000, 0xe55ebdebb84597ffull}};
+    } rows[] = {{0, 10000, 0x0fef6390f60af6c6ull},   {1, 10000, 0x7a06fc6b530a7ec9ull},
+                {0, 100000, 0x51f2528c092ffa2eull},  {1, 100000, 0xaeb0b036a135b38full},
+                {0, 1000000, 0xc4bc1aa247611531ull}, {1, 1000000, 0xe55ebdebb84597ffull}};
     for (size_t r = 0; r < sizeof rows / sizeof *rows; r++) {
         cloud c = rows[r].is_clustered ? clustered(rows[r].n, 1) : uniform(rows[r].n, 1);
         answer(&c, 3);
@@ -249,8 +257,8 @@ static void duplicates_give_what_distcuda2_gives(void **state)
     cloud_free(&c);
 }
 
-/* Nothing of what follows may depend on where the points are: at most twice the time of uniform points, where a grid or a
- * curve takes a hundred times as long. */
+/* Nothing of what follows may depend on where the points are: at most twice the time of uniform
+ * points, where a grid or a curve takes a hundred times as long. */
 static double seconds(cloud *c)
 {
     struct timespec a, b;
@@ -275,9 +283,11 @@ static void hard_clouds_are_not_slow(void **state)
     for (uint64_t i = 0; i < 3 * N; i++) c.means[i] = 0.1f;
     const double equal = seconds(&c);
     for (uint64_t i = 0; i < N; i++) assert_true(c.spacing2[i] == 0.0f);
-    print_message("%d points: uniform %.3f s, moved by 1000 %.3f, with an outlier %.3f, ten places %.3f, one place %.3f\n", N,
-                  plain, moved, outlier, few_places, equal);
-    assert_true(moved < 2 * plain && outlier < 2 * plain && few_places < 2 * plain && equal < 2 * plain);
+    print_message("%d points: uniform %.3f s, moved by 1000 %.3f, with an outlier %.3f, ten places "
+                  "%.3f, one place %.3f\n",
+                  N, plain, moved, outlier, few_places, equal);
+    assert_true(moved < 2 * plain && outlier < 2 * plain && few_places < 2 * plain &&
+                equal < 2 * plain);
     cloud_free(&c);
 }
 
@@ -299,30 +309,37 @@ static void threads_and_instruction_sets_give_the_same_bits(void **state)
     }
 }
 
-/* ---- knn_join ----------------------------------------------------------------------------------------------------------- */
+/* ---- knn_join -------------------------------------------------------------------------------- */
 /* Rows [first, first + n) of a cloud as a planar array of their own. */
 static float *part_of(const cloud *c, uint64_t first, uint64_t n)
 {
     float *out = calloc(3 * n + 1, sizeof *out);
     assert_non_null(out);
-    for (uint64_t a = 0; a < 3 && n; a++) memcpy(out + a * n, c->means + a * c->n + first, n * sizeof *out);
+    for (uint64_t a = 0; a < 3 && n; a++)
+        memcpy(out + a * n, c->means + a * c->n + first, n * sizeof *out);
     return out;
 }
 
-static void join(uint64_t n, const float *means, uint64_t n_queries, const float *queries, uint32_t k, float *best)
+static void join(uint64_t n, const float *means, uint64_t n_queries, const float *queries,
+                 uint32_t k, float *best)
 {
     kiln_error err = {0};
-    const kiln_knn_join_args a = {.n = n, .n_queries = n_queries, .k = k, .means = means, .queries = queries, .best = best};
+    const kiln_knn_join_args a = {
+        .n = n, .n_queries = n_queries, .k = k, .means = means, .queries = queries, .best = best};
     if (test_run(KILN_OP_knn_join, &a, &err) != KILN_OK) fail_msg("%s", err.msg);
 }
 
-/* The first n_queries rows ask each other, then the rest in two parts of different sizes, the smaller one first or last. */
+/* The first n_queries rows ask each other, then the rest in two parts of different sizes, the
+ * smaller one first or last. */
 static void check_parts(cloud *c, uint64_t n_queries, uint32_t k, bool small_first)
 {
     kiln_error err = {0};
-    const uint64_t rest = c->n - n_queries, cut = n_queries + (small_first ? rest / 8 : rest - rest / 8);
-    float *own = part_of(c, 0, n_queries), *one = part_of(c, n_queries, cut - n_queries), *two = part_of(c, cut, c->n - cut);
-    float *best = calloc(n_queries * k + 1, sizeof *best), *mean = calloc(n_queries + 1, sizeof *mean);
+    const uint64_t rest = c->n - n_queries,
+                   cut = n_queries + (small_first ? rest / 8 : rest - rest / 8);
+    float *own = part_of(c, 0, n_queries), *one = part_of(c, n_queries, cut - n_queries),
+          *two = part_of(c, cut, c->n - cut);
+    float *best = calloc(n_queries * k + 1, sizeof *best),
+          *mean = calloc(n_queries + 1, sizeof *mean);
     assert_true(best && mean);
     const kiln_knn_args a = {.n = n_queries, .k = k, .means = own, .best = best};
     if (test_run(KILN_OP_knn, &a, &err) != KILN_OK) fail_msg("%s", err.msg);
@@ -341,10 +358,12 @@ static void check_parts(cloud *c, uint64_t n_queries, uint32_t k, bool small_fir
 static void a_search_in_parts_equals_that_of_the_whole(void **state)
 {
     (void)state;
-    /* queries: fewer than k, around a leaf and a warp, most of them; candidates: none, fewer than k, many */
+    /* queries: fewer than k, around a leaf and a warp, most of them; candidates: none, fewer than
+     * k, many */
     static const struct {
         uint64_t n, n_queries;
-    } sizes[] = {{1, 1}, {2, 1}, {5, 5}, {40, 7}, {41, 8}, {42, 9}, {300, 31}, {301, 32}, {302, 33}, {5000, 4999}, {20000, 7000}};
+    } sizes[] = {{1, 1},    {2, 1},    {5, 5},    {40, 7},      {41, 8},      {42, 9},
+                 {300, 31}, {301, 32}, {302, 33}, {5000, 4999}, {20000, 7000}};
     static const uint32_t ks[] = {1, 2, 3, 4, 8, 9, 31, 32};
     for (size_t s = 0; s < sizeof sizes / sizeof *sizes; s++) {
         for (size_t j = 0; j < sizeof ks / sizeof *ks; j++) {
@@ -380,7 +399,8 @@ static void parts_of_hard_clouds_equal_the_whole(void **state)
     }
 }
 
-/* points3D.bin: u64 count; each u64 id, 3 doubles, 3 bytes, double error, u64 track length, so many pairs of u32. */
+/* points3D.bin: u64 count; each u64 id, 3 doubles, 3 bytes, double error, u64 track length, so many
+ * pairs of u32. */
 static cloud colmap_points(FILE *f)
 {
     uint64_t n = 0;
@@ -406,7 +426,8 @@ static void sculpture_has_the_hash_of_distcuda2(void **state)
     (void)state;
     const char *shared = getenv("KILN_SHARED");
     char path[4096];
-    snprintf(path, sizeof path, "%s/scenes/colmap_sculpture/sparse/0/points3D.bin", shared ? shared : "../shared");
+    snprintf(path, sizeof path, "%s/scenes/colmap_sculpture/sparse/0/points3D.bin",
+             shared ? shared : "../shared");
     FILE *f = fopen(path, "rb");
     if (!f) {
         print_message("skipped: no '%s'; set KILN_SHARED\n", path);

@@ -1,5 +1,5 @@
-/* .ksplat files that are put together of headers and records, read by kiln-import's reader: every value is within half a step, and
- * what was read is written as the same values again. */
+/* .ksplat files that are put together of headers and records, read by kiln-import's reader: every
+ * value is within half a step, and what was read is written as the same values again. */
 #include "import_source.h"
 
 #include "base/harmonics.h"
@@ -18,7 +18,8 @@
 
 #include <cmocka.h>
 
-enum { ROWS = 20000, PLANES = 35, DEGREE = 2 }; /* means 3, log scales 3, quats 4, logit, sh0 3, shN 24 */
+/* means 3, log scales 3, quats 4, logit, sh0 3, shN 24 */
+enum { ROWS = 20000, PLANES = 35, DEGREE = 2 };
 static float planes[(PLANES + 3) * ROWS];
 
 static float any(unsigned *seed)
@@ -57,11 +58,18 @@ static active activate(uint64_t n, uint32_t level, const double origin[3])
     kiln_linear_scales(3 * n, plane(3, n), scales);
     kiln_ksplat_quats(level, n, plane(6, n), quats);
     (void)kiln_alphas(n, plane(10, n), alphas);
-    return (active){
-        scales,
-        quats,
-        alphas,
-        {n, 0, {origin[0], origin[1], origin[2]}, plane(0, n), scales, quats, plane(10, n), plane(11, n), plane(14, n)}};
+    return (active){scales,
+                    quats,
+                    alphas,
+                    {n,
+                     0,
+                     {origin[0], origin[1], origin[2]},
+                     plane(0, n),
+                     scales,
+                     quats,
+                     plane(10, n),
+                     plane(11, n),
+                     plane(14, n)}};
 }
 
 /* Steps of sections and centres of buckets, as the writer's first round finds them. */
@@ -76,7 +84,8 @@ static uint64_t bucket_rows(uint64_t n, uint64_t b)
 
 static double step_of(uint64_t row)
 {
-    return ldexp(1, layout.step[kiln_ksplat_bucket_section(&layout, row / KILN_KSPLAT_BUCKET_ROWS)]);
+    return ldexp(1,
+                 layout.step[kiln_ksplat_bucket_section(&layout, row / KILN_KSPLAT_BUCKET_ROWS)]);
 }
 
 static void find_layout(uint32_t level, uint32_t degree, const kiln_ksplat_rows *r)
@@ -91,18 +100,21 @@ static void find_layout(uint32_t level, uint32_t degree, const kiln_ksplat_rows 
     kiln_ksplat_layout_make(r->n, level, degree, level ? steps : NULL, &layout);
     for (uint64_t b = 0; b < n; b++) {
         kiln_ksplat_rows_box(r, b * KILN_KSPLAT_BUCKET_ROWS, bucket_rows(r->n, b), &box);
-        kiln_ksplat_box_centre(&box, layout.step[kiln_ksplat_bucket_section(&layout, b)], centres[b]);
+        kiln_ksplat_box_centre(&box, layout.step[kiln_ksplat_bucket_section(&layout, b)],
+                               centres[b]);
     }
 }
 
 static void put_at(kiln_buffer *file, uint64_t at, const void *data, size_t bytes)
 {
     kiln_error err;
-    assert_true(at + bytes <= file->size || kiln_buffer_put(file, NULL, at + bytes - file->size, &err) == KILN_OK);
+    assert_true(at + bytes <= file->size ||
+                kiln_buffer_put(file, NULL, at + bytes - file->size, &err) == KILN_OK);
     memcpy(file->data + at, data, bytes);
 }
 
-static kiln_ksplat_sh_range write_file(uint64_t n, uint32_t level, uint32_t degree, const double origin[3], kiln_buffer *file,
+static kiln_ksplat_sh_range write_file(uint64_t n, uint32_t level, uint32_t degree,
+                                       const double origin[3], kiln_buffer *file,
                                        uint64_t counts[KILN_KSPLAT_COUNTS])
 {
     static unsigned char records[KILN_KSPLAT_BUCKET_ROWS * 140];
@@ -122,9 +134,11 @@ static kiln_ksplat_sh_range write_file(uint64_t n, uint32_t level, uint32_t degr
     for (uint64_t b = 0; b < layout.n_buckets; b++) {
         kiln_ksplat_bucket bucket = {.at = b * KILN_KSPLAT_BUCKET_ROWS, .n = bucket_rows(n, b)};
         memcpy(bucket.centre, centres[b], sizeof bucket.centre);
-        if (level) put_at(file, kiln_ksplat_centre_place(&layout, b), centres[b], sizeof centres[b]);
+        if (level)
+            put_at(file, kiln_ksplat_centre_place(&layout, b), centres[b], sizeof centres[b]);
         kiln_ksplat_encode(&layout, range, &a.rows, &bucket, records, counts);
-        put_at(file, kiln_ksplat_row_place(&layout, bucket.at), records, bucket.n * layout.row_bytes);
+        put_at(file, kiln_ksplat_row_place(&layout, bucket.at), records,
+               bucket.n * layout.row_bytes);
     }
     return range;
 }
@@ -145,17 +159,21 @@ static double half_of_half(double v)
     return ldexp(1, (e < -13 ? -13 : e) - 12);
 }
 
-static void check_row(kiln_ksplat_sh_range range, const active *a, const import_source *s, uint64_t i, uint32_t level,
-                      uint32_t degree)
+static void check_row(kiln_ksplat_sh_range range, const active *a, const import_source *s,
+                      uint64_t i, uint32_t level, uint32_t degree)
 {
     const float *row = s->rows + i * s->floats;
     const uint64_t n = a->rows.n;
-    const double sh = level == 0 ? 0 : level == 2 ? 0.5 * ((double)range.most - (double)range.least) / 255 : 0;
+    const double sh = level == 0   ? 0
+                      : level == 2 ? 0.5 * ((double)range.most - (double)range.least) / 255
+                                   : 0;
     for (unsigned c = 0; c < 3; c++) {
         const double step = level ? step_of(i) / 2 : 0, scale = (double)a->scales[c * n + i];
         assert_true(fabs((double)row[c] - (double)plane(c, n)[i]) <= step);
-        assert_true(fabs(exp((double)row[7 + c]) - scale) <= (level ? half_of_half(scale) : 0) + 3e-7 * scale);
-        assert_true(fabs((double)(row[11 + c] - plane(11 + c, n)[i])) <= 0.5001 / 255 / KILN_SH_C0_F64 ||
+        assert_true(fabs(exp((double)row[7 + c]) - scale) <=
+                    (level ? half_of_half(scale) : 0) + 3e-7 * scale);
+        assert_true(fabs((double)(row[11 + c] - plane(11 + c, n)[i])) <=
+                        0.5001 / 255 / KILN_SH_C0_F64 ||
                     fabsf(plane(11 + c, n)[i]) > 0.5f / (float)KILN_SH_C0_F64);
     }
     for (unsigned c = 0; c < 4; c++) {
@@ -184,11 +202,16 @@ static void values_are_within_half_a_step(void **state)
                 uint64_t counts[KILN_KSPLAT_COUNTS] = {0};
                 fill(n);
                 const active a = activate(n, level, origin);
-                const kiln_ksplat_sh_range range = write_file(n, level, degree, origin, &file, counts);
-                assert_true(counts[KILN_KSPLAT_LENGTHS] + counts[KILN_KSPLAT_COEFFICIENTS] + counts[KILN_KSPLAT_POSITIONS] == 0);
+                const kiln_ksplat_sh_range range =
+                    write_file(n, level, degree, origin, &file, counts);
+                assert_true(counts[KILN_KSPLAT_LENGTHS] + counts[KILN_KSPLAT_COEFFICIENTS] +
+                                counts[KILN_KSPLAT_POSITIONS] ==
+                            0);
                 read_file(&file, &s);
-                assert_true(s.n == n && s.scan.info.sh_degree == degree && s.scan.info.file_bytes == file.size);
-                for (uint64_t i = 0; i<n; i += n> 1000 ? 7 : 1) check_row(range, &a, &s, i, level, degree);
+                assert_true(s.n == n && s.scan.info.sh_degree == degree &&
+                            s.scan.info.file_bytes == file.size);
+                for (uint64_t i = 0; i<n; i += n> 1000 ? 7 : 1)
+                    check_row(range, &a, &s, i, level, degree);
                 import_source_free(&s);
                 kiln_buffer_release(&file);
             }
@@ -254,7 +277,8 @@ static void far_scenes_keep_their_steps(void **state)
     kiln_buffer_release(&file);
 }
 
-/* Extents and places of every size: all of a box is in reach, at the step that was found and at larger ones. */
+/* Extents and places of every size: all of a box is in reach, at the step that was found and at
+ * larger ones. */
 static void every_box_is_in_reach(void **state)
 {
     unsigned seed = 3;
@@ -276,7 +300,8 @@ static void every_box_is_in_reach(void **state)
                 const double lo = ((double)centre[c] - b.lo[c]) * ldexp(1, -step),
                              hi = (b.hi[c] - (double)centre[c]) * ldexp(1, -step);
                 if (lo > 32767 || hi > 32767)
-                    fail_msg("%a..%a is %g..%g steps of 2^%d from %a", b.lo[c], b.hi[c], lo, hi, step, (double)centre[c]);
+                    fail_msg("%a..%a is %g..%g steps of 2^%d from %a", b.lo[c], b.hi[c], lo, hi,
+                             step, (double)centre[c]);
             }
         }
     }
@@ -300,7 +325,8 @@ static void what_does_not_fit_is_counted(void **state)
     assert_int_equal(counts[KILN_KSPLAT_COLOURS], 1);
     assert_int_equal(counts[KILN_KSPLAT_COEFFICIENTS], 1);
     read_file(&file, &s);
-    assert_true(fabsf(s.rows[7] - logf(65504)) < 1e-5f && fabsf(s.rows[s.floats + 7] - logf(0x1p-24f)) < 1e-5f);
+    assert_true(fabsf(s.rows[7] - logf(65504)) < 1e-5f &&
+                fabsf(s.rows[s.floats + 7] - logf(0x1p-24f)) < 1e-5f);
     assert_true(s.rows[2 * s.floats + 7] == -87);
     import_source_free(&s);
     kiln_buffer_release(&file);
@@ -310,12 +336,14 @@ static void what_does_not_fit_is_counted(void **state)
 static void no_range_of_coefficients_is_zero(void **state)
 {
     (void)state;
-    const kiln_ksplat_sh_range none = kiln_ksplat_sh_range_of(0, 0), some = kiln_ksplat_sh_range_of(-0.5f, 0.25f);
+    const kiln_ksplat_sh_range none = kiln_ksplat_sh_range_of(0, 0),
+                               some = kiln_ksplat_sh_range_of(-0.5f, 0.25f);
     assert_true(none.least < 0 && none.most > 0 && none.most < 1e-30f);
     assert_true(some.least == -0.5f && some.most == 0.25f);
 }
 
-/* Buckets of a few far rows have sections of their own; where sizes change all the time, sections stay few. */
+/* Buckets of a few far rows have sections of their own; where sizes change all the time, sections
+ * stay few. */
 static void sections_are_of_like_buckets(void **state)
 {
     static int8_t steps[40000];
@@ -323,21 +351,25 @@ static void sections_are_of_like_buckets(void **state)
     for (int i = 0; i < 40000; i++) steps[i] = (int8_t)(i % 1000 == 500 ? 3 : -12);
     kiln_ksplat_layout_make(40000 * 256, 1, 0, steps, &layout);
     assert_int_equal(layout.n_sections, 81);
-    for (uint32_t i = 0; i < 40000; i++) assert_int_equal(layout.step[kiln_ksplat_bucket_section(&layout, i)], steps[i]);
+    for (uint32_t i = 0; i < 40000; i++)
+        assert_int_equal(layout.step[kiln_ksplat_bucket_section(&layout, i)], steps[i]);
     for (int i = 0; i < 40000; i++) steps[i] = (int8_t)(i % 2 ? -11 : i % 1000 == 500 ? 3 : -12);
     kiln_ksplat_layout_make(40000 * 256, 1, 0, steps, &layout);
     assert_int_equal(layout.n_sections, 81);
-    for (uint32_t i = 0; i < 40000; i++) assert_true(layout.step[kiln_ksplat_bucket_section(&layout, i)] - steps[i] <= 1);
+    for (uint32_t i = 0; i < 40000; i++)
+        assert_true(layout.step[kiln_ksplat_bucket_section(&layout, i)] - steps[i] <= 1);
     for (int i = 0; i < 40000; i++) steps[i] = (int8_t)(i % 3 - 100);
     kiln_ksplat_layout_make(40000 * 256 - 255, 1, 0, steps, &layout);
     assert_int_equal(layout.n_sections, 1);
     kiln_ksplat_layout_make(0xffffffffu, 0, 2, NULL, &layout);
-    assert_true(layout.n_sections == 256 && kiln_ksplat_row_place(&layout, 0xffffffffu) == 4096 + 256 * 1024 + 0xffffffffull * 140);
+    assert_true(layout.n_sections == 256 && kiln_ksplat_row_place(&layout, 0xffffffffu) ==
+                                                4096 + 256 * 1024 + 0xffffffffull * 140);
 }
 
 static void more_rows_than_the_header_counts_are_refused(void **state)
 {
-    static const kiln_writer_functions *const levels[] = {&kiln_writer_ksplat0, &kiln_writer_ksplat, &kiln_writer_ksplat2};
+    static const kiln_writer_functions *const levels[] = {&kiln_writer_ksplat0, &kiln_writer_ksplat,
+                                                          &kiln_writer_ksplat2};
     (void)state;
     for (int k = 0; k < 3; k++) {
         kiln_export_bake *bake = calloc(1, sizeof *bake);
@@ -357,10 +389,14 @@ static void more_rows_than_the_header_counts_are_refused(void **state)
 int main(void)
 {
     const struct CMUnitTest tests[] = {
-        cmocka_unit_test(values_are_within_half_a_step), cmocka_unit_test(what_was_read_is_written_as_it_was),
-        cmocka_unit_test(far_scenes_keep_their_steps),   cmocka_unit_test(every_box_is_in_reach),
-        cmocka_unit_test(what_does_not_fit_is_counted),  cmocka_unit_test(no_range_of_coefficients_is_zero),
-        cmocka_unit_test(sections_are_of_like_buckets),  cmocka_unit_test(more_rows_than_the_header_counts_are_refused),
+        cmocka_unit_test(values_are_within_half_a_step),
+        cmocka_unit_test(what_was_read_is_written_as_it_was),
+        cmocka_unit_test(far_scenes_keep_their_steps),
+        cmocka_unit_test(every_box_is_in_reach),
+        cmocka_unit_test(what_does_not_fit_is_counted),
+        cmocka_unit_test(no_range_of_coefficients_is_zero),
+        cmocka_unit_test(sections_are_of_like_buckets),
+        cmocka_unit_test(more_rows_than_the_header_counts_are_refused),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -1,5 +1,5 @@
-/* layers.def: each name that code asks for is a row, rows and stages.def agree, manifest.sql holds every kind, and which layer is
- * the one to draw. */
+/* layers.def: each name that code asks for is a row, rows and stages.def agree, manifest.sql holds
+ * every kind, and which layer is the one to draw. */
 #include "manifest_fixture.h"
 #include "stages/engine/parent/run.h"
 #include "stages/engine/parent/run_layers.h"
@@ -29,20 +29,23 @@ static void set_state(kiln_manifest *m, const char *stage, kiln_stage_state stat
 static void names_and_kinds_belong_together(void **state)
 {
     (void)state;
-    for (int k = 0; k < KILN_LAYER_KINDS; k++) assert_int_equal(kiln_layer_kind_find(kiln_layer_kinds[k].name), k);
+    for (int k = 0; k < KILN_LAYER_KINDS; k++)
+        assert_int_equal(kiln_layer_kind_find(kiln_layer_kinds[k].name), k);
     assert_int_equal(kiln_layer_kind_find("bake"), KILN_LAYER_KINDS);
     assert_int_equal(kiln_layer_kind_find(""), KILN_LAYER_KINDS);
     assert_int_equal(kiln_layer_kind_find("source spacing"), KILN_LAYER_KINDS);
 }
 
-/* Options list the kinds in the order of layers.def; a measurement is nothing to export, chunks are nothing to cut. */
+/* Options list the kinds in the order of layers.def; a measurement is nothing to export, chunks are
+ * nothing to cut. */
 static void options_list_what_can_be_drawn_and_cut(void **state)
 {
     (void)state;
     uint32_t drawable = 0, blocks = 0;
     for (int k = 0; k < KILN_LAYER_KINDS; k++) {
         const kiln_layer_form form = kiln_layer_kinds[k].form;
-        if (form >= KILN_FORM_DRAWABLE) assert_int_equal(kiln_layer_kind_chosen(kiln_drawable_names, drawable++), k);
+        if (form >= KILN_FORM_DRAWABLE)
+            assert_int_equal(kiln_layer_kind_chosen(kiln_drawable_names, drawable++), k);
         if (form == KILN_FORM_ROWS || form == KILN_FORM_BLOCKS)
             assert_int_equal(kiln_layer_kind_chosen(kiln_block_layer_names, blocks++), k);
     }
@@ -50,7 +53,8 @@ static void options_list_what_can_be_drawn_and_cut(void **state)
     assert_int_equal(kiln_layer_kind_chosen(kiln_block_layer_names, blocks), KILN_LAYER_KINDS);
 }
 
-/* Each kind is made by the stage that layers.def names, which stands in stages.def, in the same order. */
+/* Each kind is made by the stage that layers.def names, which stands in stages.def, in the same
+ * order. */
 static void stages_make_the_kinds_that_name_them(void **state)
 {
     (void)state;
@@ -60,8 +64,9 @@ static void stages_make_the_kinds_that_name_them(void **state)
         assert_non_null(stage);
         assert_true(stage >= before);
         if (!kiln_words_have(stage->makes, kiln_layer_kinds[k].name))
-            fail_msg("layers.def says that %s makes '%s', and what it makes in pipelines/stages.def lacks it", stage->name,
-                     kiln_layer_kinds[k].name);
+            fail_msg("layers.def says that %s makes '%s', and what it makes in "
+                     "pipelines/stages.def lacks it",
+                     stage->name, kiln_layer_kinds[k].name);
         before = stage;
     }
     for (const kiln_stage_info *s = kiln_stage_graph; s->name; s++) {
@@ -86,7 +91,8 @@ static void stages_read_what_earlier_ones_make(void **state)
     char word[64];
     for (const kiln_stage_info *s = kiln_stage_graph; s->name; s++)
         for (const char *at = s->reads; kiln_word_next(&at, word, sizeof word);)
-            if (strcmp(word, "chunks") != 0 && strcmp(word, "drawable") != 0 && !is_made_before(s, word))
+            if (strcmp(word, "chunks") != 0 && strcmp(word, "drawable") != 0 &&
+                !is_made_before(s, word))
                 fail_msg("%s reads '%s', which no stage before it makes", s->name, word);
 }
 
@@ -95,7 +101,8 @@ static bool needs(const char *stage, const char *earlier)
     return kiln_stage_needs(kiln_stage_find(stage), kiln_stage_find(earlier));
 }
 
-/* The words for groups of layers stand for the kinds that layers.def gives that form, and never for a stage's own. */
+/* The words for groups of layers stand for the kinds that layers.def gives that form, and never for
+ * a stage's own. */
 static void a_stage_needs_those_whose_outputs_it_reads(void **state)
 {
     (void)state;
@@ -113,7 +120,8 @@ static void a_stage_needs_those_whose_outputs_it_reads(void **state)
     assert_false(needs("prune", "chunk"));
 }
 
-/* manifest.sql has no list of kinds that a new row of layers.def would have to be in: a layer of any of them can be stored. */
+/* manifest.sql has no list of kinds that a new row of layers.def would have to be in: a layer of
+ * any of them can be stored. */
 static void the_manifest_takes_every_kind(void **state)
 {
     kiln_error err = {0};
@@ -162,7 +170,7 @@ static void the_newest_layer_is_the_last_kind_that_is_there(void **state)
     kiln_manifest_close(m);
 }
 
-/* ---- what a stage reads ------------------------------------------------------------------------------------------- */
+/* ---- what a stage reads ---------------------------------------------------------------------- */
 static kiln_run *run_of(kiln_manifest *m, const char *stage)
 {
     static kiln_stage_program program;

@@ -1,5 +1,6 @@
-/* lens_test -- what lenses show where: trigonometry, golden points of every COLMAP model, Jacobians, the inverse at the corners,
- * where a picture folds back, the pinhole as COLMAP chooses it, and the warp. */
+/* lens_test -- what lenses show where: trigonometry, golden points of every COLMAP model,
+ * Jacobians, the inverse at the corners, where a picture folds back, the pinhole as COLMAP chooses
+ * it, and the warp. */
 #include "kernels/lens/lens_math.h"
 #include "kernels/runner.h"
 #include "kernels/undistort/undistort.h"
@@ -16,7 +17,7 @@
 
 #include <cmocka.h>
 
-/* ---- trigonometry --------------------------------------------------------------------------------------------------------- */
+/* ---- trigonometry ---------------------------------------------------------------------------- */
 static double ulps(double got, long double want)
 {
     int e;
@@ -30,8 +31,8 @@ static void trigonometry_keeps_its_errors(void **state)
     double of_atan = 0, of_sin = 0, of_tan = 0, far = 0;
     (void)state;
     for (int i = 1; i < N; i++) {
-        const double part = (double)i / N, wide = exp(40 * (part - 0.5)), angle = part * KILN_PI / 4, steep = 1.5 * part,
-                     far_angle = 200 * (part - 0.5);
+        const double part = (double)i / N, wide = exp(40 * (part - 0.5)),
+                     angle = part * KILN_PI / 4, steep = 1.5 * part, far_angle = 200 * (part - 0.5);
         of_atan = fmax(of_atan, ulps(kiln_atan(wide), atanl((long double)wide)));
         of_atan = fmax(of_atan, ulps(kiln_atan(-2 * part), atanl((long double)(-2 * part))));
         of_sin = fmax(of_sin, ulps(kiln_sin(angle), sinl((long double)angle)));
@@ -40,14 +41,16 @@ static void trigonometry_keeps_its_errors(void **state)
         far = fmax(far, fabs(kiln_sin(far_angle) - (double)sinl((long double)far_angle)));
         far = fmax(far, fabs(kiln_cos(far_angle) - (double)cosl((long double)far_angle)));
     }
-    print_message("atan %.3f, sin and cos %.3f, tan %.3f ulp; sin and cos afar %.3g\n", of_atan, of_sin, of_tan, far);
+    print_message("atan %.3f, sin and cos %.3f, tan %.3f ulp; sin and cos afar %.3g\n", of_atan,
+                  of_sin, of_tan, far);
     assert_true(of_atan <= 2 && of_sin <= 1.2 && of_tan <= 3 && far <= 3e-16);
     assert_true(kiln_atan(0) == 0 && kiln_sin(0) == 0 && kiln_cos(0) == 1);
     assert_true(kiln_atan(INFINITY) == KILN_PI / 2 && kiln_atan(-INFINITY) == -KILN_PI / 2);
-    assert_true(isnan(kiln_atan((double)NAN)) && isnan(kiln_sin(INFINITY)) && isnan(kiln_cos((double)NAN)));
+    assert_true(isnan(kiln_atan((double)NAN)) && isnan(kiln_sin(INFINITY)) &&
+                isnan(kiln_cos((double)NAN)));
 }
 
-/* ---- lenses --------------------------------------------------------------------------------------------------------------- */
+/* ---- lenses ---------------------------------------------------------------------------------- */
 static kiln_lens lens_of(int model, const double *params, uint32_t width, uint32_t height)
 {
     kiln_lens l;
@@ -70,7 +73,8 @@ static void golden_points_of_every_model(void **state)
         double params[16] = {0}, pixel[2], j[4];
         for (k = 0; k < json_array_size(json_object_get(row, "params")); k++)
             params[k] = json_number_value(json_array_get(json_object_get(row, "params"), k));
-        const kiln_lens l = lens_of((int)json_integer_value(json_object_get(row, "id")), params, 64, 48);
+        const kiln_lens l =
+            lens_of((int)json_integer_value(json_object_get(row, "id")), params, 64, 48);
         json_array_foreach(json_object_get(row, "camera_points"), k, point)
         {
             const json_t *truth = json_array_get(json_object_get(row, "pixels"), k);
@@ -80,7 +84,9 @@ static void golden_points_of_every_model(void **state)
             for (size_t c = 0; c < 2; c++) {
                 const double off = fabs(pixel[c] - json_number_value(json_array_get(truth, c)));
                 worst = fmax(worst, off);
-                if (!(off <= 1e-9)) fail_msg("%s, point %zu: off by %g", json_string_value(json_object_get(row, "model")), k, off);
+                if (!(off <= 1e-9))
+                    fail_msg("%s, point %zu: off by %g",
+                             json_string_value(json_object_get(row, "model")), k, off);
             }
         }
     }
@@ -109,7 +115,9 @@ static const struct {
     {8, {300, 320, 240, -0.02}},
     {9, {300, 320, 240, 0.05, -0.01}},
     {10, {300, 301, 320, 240, 0.02, -0.01, 0.001, -0.002, 0.003, -0.0005, 0.0007, -0.0009}},
-    {11, {300, 301, 320, 240, 0.02, -0.01, 0.003, -5e-4, 2e-4, -1e-4, 0.001, -0.002, 7e-4, -9e-4, 3e-4, 4e-4}},
+    {11,
+     {300, 301, 320, 240, 0.02, -0.01, 0.003, -5e-4, 2e-4, -1e-4, 0.001, -0.002, 7e-4, -9e-4, 3e-4,
+      4e-4}},
     {12, {400, 320, 240, -0.4}},
     {13, {400, 405, 320, 240, 0.1}},
     {14, {280, 320, 240}},
@@ -138,16 +146,16 @@ static void jacobians_are_derivatives(void **state)
                 for (int c = 0; c < 2; c++) {
                     const double slope = (behind[c] - before[c]) / (2 * h);
                     if (!(fabs(slope - j[2 * c + axis]) <= 2e-5 * 500))
-                        fail_msg("model %d at %g, %g: d%c/d%c is %.9g, not %.9g", lenses[i].model, x, y, "uv"[c], "xy"[axis], slope,
-                                 j[2 * c + axis]);
+                        fail_msg("model %d at %g, %g: d%c/d%c is %.9g, not %.9g", lenses[i].model,
+                                 x, y, "uv"[c], "xy"[axis], slope, j[2 * c + axis]);
                 }
             }
         }
     }
 }
 
-/* Newton's method finds the ray of each corner, border and inner pixel, and the ray leads back to 1e-9 pixels. Not for a panorama,
- * most of whose pixels are beside or behind the camera. */
+/* Newton's method finds the ray of each corner, border and inner pixel, and the ray leads back to
+ * 1e-9 pixels. Not for a panorama, most of whose pixels are beside or behind the camera. */
 static void rays_of_corners_are_found(void **state)
 {
     enum { STEP = 40 };
@@ -159,23 +167,29 @@ static void rays_of_corners_are_found(void **state)
             for (int x = 0; x <= WIDTH; x += STEP) {
                 const double pixel[2] = {x, y};
                 double ray[2], back[2], j[4];
-                const bool ahead = !panorama || (x > WIDTH / 4 && x < WIDTH * 3 / 4 && y > 0 && y < HEIGHT);
-                if (kiln_lens_ray(&l, pixel, ray) != ahead) fail_msg("lens %d (model %d): %d, %d", i, lenses[i].model, x, y);
+                const bool ahead =
+                    !panorama || (x > WIDTH / 4 && x < WIDTH * 3 / 4 && y > 0 && y < HEIGHT);
+                if (kiln_lens_ray(&l, pixel, ray) != ahead)
+                    fail_msg("lens %d (model %d): %d, %d", i, lenses[i].model, x, y);
                 if (!ahead) continue;
                 assert_true(kiln_lens_bend(&l, ray[0], ray[1], back, j));
                 if (!(hypot(back[0] - x, back[1] - y) <= 1e-9))
-                    fail_msg("lens %d (model %d): %d, %d comes back as %.12g, %.12g", i, lenses[i].model, x, y, back[0], back[1]);
+                    fail_msg("lens %d (model %d): %d, %d comes back as %.12g, %.12g", i,
+                             lenses[i].model, x, y, back[0], back[1]);
             }
     }
 }
 
-/* k = -0.9 folds at 3 k r^2 = -1. Behind that a ray comes back into the photo; it does not count, and no pixel beyond has a ray. */
+/* k = -0.9 folds at 3 k r^2 = -1. Behind that a ray comes back into the photo; it does not count,
+ * and no pixel beyond has a ray. */
 static void folds_are_found(void **state)
 {
-    const double params[] = {500, 320, 240, -0.9}, edge = sqrt(1 / 2.7), outside[] = {320 + 500 * edge * 0.68, 240};
+    const double params[] = {500, 320, 240, -0.9}, edge = sqrt(1 / 2.7),
+                 outside[] = {320 + 500 * edge * 0.68, 240};
     const double inside[] = {320 + 500 * edge * 0.66, 240};
     double ray[2];
-    const kiln_lens l = lens_of(2, params, WIDTH, HEIGHT), straight = lens_of(1, lenses[1].params, WIDTH, HEIGHT);
+    const kiln_lens l = lens_of(2, params, WIDTH, HEIGHT),
+                    straight = lens_of(1, lenses[1].params, WIDTH, HEIGHT);
     (void)state;
     assert_true(fabs(l.limit - edge) < 1e-12);
     assert_true(kiln_lens_ray(&l, inside, ray) && ray[0] < edge);
@@ -187,9 +201,9 @@ static void folds_are_found(void **state)
     assert_int_equal(kiln_lens_init(&none, -1, params, 1, 1, &err), KILN_E_INPUT);
 }
 
-/* ---- pinholes ------------------------------------------------------------------------------------------------------------- */
-/* What image_undistorter of COLMAP 3.8 makes of photos of 1000 x 658 pixels, f 2048.0526947241324 (and fy 2046.5576468097338),
- * principal point in the middle. */
+/* ---- pinholes -------------------------------------------------------------------------------- */
+/* What image_undistorter of COLMAP 3.8 makes of photos of 1000 x 658 pixels, f 2048.0526947241324
+ * (and fy 2046.5576468097338), principal point in the middle. */
 static const struct {
     int model;
     double blank;
@@ -226,32 +240,41 @@ static void pinholes_are_those_of_colmap(void **state)
         const kiln_lens l = lens_of(model, params, 1000, 658);
         const kiln_pinhole p = kiln_lens_target(&l, of_colmap[i].blank);
         if (p.width != of_colmap[i].width || p.height != of_colmap[i].height)
-            fail_msg("model %d, blank %g: %u x %u, not %u x %u", model, of_colmap[i].blank, p.width, p.height, of_colmap[i].width,
-                     of_colmap[i].height);
+            fail_msg("model %d, blank %g: %u x %u, not %u x %u", model, of_colmap[i].blank, p.width,
+                     p.height, of_colmap[i].width, of_colmap[i].height);
         assert_true(p.fx == params[0] && p.fy == (one ? params[0] : params[1]));
-        assert_true(fabs(p.cx - 500.0 * p.width / 1000) < 1e-9 && fabs(p.cy - 329.0 * p.height / 658) < 1e-9);
+        assert_true(fabs(p.cx - 500.0 * p.width / 1000) < 1e-9 &&
+                    fabs(p.cy - 329.0 * p.height / 658) < 1e-9);
     }
 }
 
-/* What has no rays at its borders ends at the limits of the scale; a panorama shows 90 degrees; all of them are pinholes. */
+/* What has no rays at its borders ends at the limits of the scale; a panorama shows 90 degrees; all
+ * of them are pinholes. */
 static void pinholes_of_wide_lenses_are_bounded(void **state)
 {
-    const double round[] = {200, 320, 240}, folded[] = {500, 320, 240, -0.9}, around[] = {640, 320}, far[] = {1e9, 320, 240, 0.1};
+    const double round[] = {200, 320, 240}, folded[] = {500, 320, 240, -0.9}, around[] = {640, 320},
+                 far[] = {1e9, 320, 240, 0.1};
     (void)state;
-    const kiln_lens fisheye = lens_of(14, round, WIDTH, HEIGHT), fold = lens_of(2, folded, WIDTH, HEIGHT);
+    const kiln_lens fisheye = lens_of(14, round, WIDTH, HEIGHT),
+                    fold = lens_of(2, folded, WIDTH, HEIGHT);
     const kiln_lens panorama = lens_of(17, around, 640, 320), flat = lens_of(2, far, WIDTH, HEIGHT);
     for (int i = 0; i <= 4; i++) {
-        const kiln_pinhole p = kiln_lens_target(&fisheye, i / 4.0), q = kiln_lens_target(&fold, i / 4.0);
-        assert_true(p.width >= 128 && p.width <= 1280 && p.height >= 96 && p.height <= 960 && p.cx > 0 && p.cy > 0);
+        const kiln_pinhole p = kiln_lens_target(&fisheye, i / 4.0),
+                           q = kiln_lens_target(&fold, i / 4.0);
+        assert_true(p.width >= 128 && p.width <= 1280 && p.height >= 96 && p.height <= 960 &&
+                    p.cx > 0 && p.cy > 0);
         assert_true(q.width >= 128 && q.width <= 1280 && q.height >= 96 && q.height <= 960);
     }
     assert_int_equal(kiln_lens_target(&fisheye, 1).width, 1280);
     const kiln_pinhole ahead = kiln_lens_target(&panorama, 0), same = kiln_lens_target(&flat, 0);
-    assert_true(ahead.width == 203 && ahead.height == 203 && ahead.fx == 101.5 && ahead.cx == 101.5); /* 640 / pi */
-    assert_true(same.width >= WIDTH - 2 && same.width <= WIDTH && same.height >= HEIGHT - 2 && same.height <= HEIGHT);
+    /* 640 / pi */
+    assert_true(ahead.width == 203 && ahead.height == 203 && ahead.fx == 101.5 &&
+                ahead.cx == 101.5);
+    assert_true(same.width >= WIDTH - 2 && same.width <= WIDTH && same.height >= HEIGHT - 2 &&
+                same.height <= HEIGHT);
 }
 
-/* ---- the warp ------------------------------------------------------------------------------------------------------------- */
+/* ---- the warp -------------------------------------------------------------------------------- */
 enum { PHOTO_WIDTH = 96, PHOTO_HEIGHT = 64 };
 
 typedef struct {
@@ -260,7 +283,8 @@ typedef struct {
     kiln_undistort_args a;
 } warp;
 
-/* A photo whose colours are linear in the position: bilinear samples of it are exact to rounding. */
+/* A photo whose colours are linear in the position: bilinear samples of it are exact to
+ * rounding. */
 static warp *warp_new(int model, const double *params, double blank, kiln_undistort_filter filter)
 {
     warp *w = calloc(1, sizeof *w);
@@ -271,8 +295,10 @@ static warp *warp_new(int model, const double *params, double blank, kiln_undist
         w->photo[3 * i + 2] = 0.25f;
         w->photo_mask[i] = 1;
     }
-    w->a = (kiln_undistort_args){
-        .lens = lens_of(model, params, PHOTO_WIDTH, PHOTO_HEIGHT), .channels = 3, .filter = filter, .photo = w->photo};
+    w->a = (kiln_undistort_args){.lens = lens_of(model, params, PHOTO_WIDTH, PHOTO_HEIGHT),
+                                 .channels = 3,
+                                 .filter = filter,
+                                 .photo = w->photo};
     w->a.target = kiln_lens_target(&w->a.lens, blank);
     const size_t pixels = (size_t)w->a.target.width * w->a.target.height;
     w->a.out = w->out = malloc(pixels * 3 * sizeof *w->out);
@@ -283,7 +309,8 @@ static warp *warp_new(int model, const double *params, double blank, kiln_undist
 /* Another pinhole than the lens's own. */
 static void warp_to(warp *w, double f, uint32_t width, uint32_t height)
 {
-    w->a.target = (kiln_pinhole){.fx = f, .fy = f, .cx = width / 2.0, .cy = height / 2.0, .width = width, .height = height};
+    w->a.target = (kiln_pinhole){
+        .fx = f, .fy = f, .cx = width / 2.0, .cy = height / 2.0, .width = width, .height = height};
     w->a.out = w->out = realloc(w->out, sizeof *w->out * 3 * width * height);
     w->a.mask = w->mask = realloc(w->mask, (size_t)width * height);
 }
@@ -293,7 +320,8 @@ static void warp_run(warp *w)
     static const kiln_runner_options cpu = {.device = KILN_RUNNER_CPU, .threads = 2};
     kiln_runner *r;
     kiln_error err = {0};
-    if (kiln_runner_new(&cpu, &r, &err) != KILN_OK || kiln_runner_run(r, KILN_OP_undistort, &w->a, &err) != KILN_OK)
+    if (kiln_runner_new(&cpu, &r, &err) != KILN_OK ||
+        kiln_runner_run(r, KILN_OP_undistort, &w->a, &err) != KILN_OK)
         fail_msg("%s", err.msg);
     kiln_runner_free(r);
 }
@@ -318,31 +346,36 @@ static void pixels_come_from_where_the_lens_shows_them(void **state)
         double worst = 0;
         warp_run(w);
         for (uint32_t y = 0; y < p->height; y++)
-            for (uint32_t x = 0; x < p->width; x++) { /* the triangle of the outermost pixels is cut, as FreeImage cuts it */
+            /* the triangle of the outermost pixels is cut, as FreeImage cuts it */
+            for (uint32_t x = 0; x < p->width; x++) {
                 const size_t i = (size_t)y * p->width + x;
                 double pixel[2], j[4];
                 assert_true(w->mask[i] <= 1);
-                assert_true(kiln_lens_bend(&w->a.lens, (x + 0.5 - p->cx) / p->fx, (y + 0.5 - p->cy) / p->fy, pixel, j));
+                assert_true(kiln_lens_bend(&w->a.lens, (x + 0.5 - p->cx) / p->fx,
+                                           (y + 0.5 - p->cy) / p->fy, pixel, j));
                 if (!w->mask[i]) continue;
                 const bool border = x == 0 || y == 0 || x + 1 == p->width || y + 1 == p->height;
                 counting++;
-                assert_true(pixel[0] >= 0.5 - 1 && pixel[0] <= PHOTO_WIDTH + 0.5 && pixel[1] >= 0.5 - 1 &&
-                            pixel[1] <= PHOTO_HEIGHT + 0.5);
+                assert_true(pixel[0] >= 0.5 - 1 && pixel[0] <= PHOTO_WIDTH + 0.5 &&
+                            pixel[1] >= 0.5 - 1 && pixel[1] <= PHOTO_HEIGHT + 0.5);
                 if (border) continue;
                 worst = fmax(worst, fabs((double)w->out[3 * i] - (pixel[0] - 0.5) / PHOTO_WIDTH));
-                worst = fmax(worst, fabs((double)w->out[3 * i + 1] - (pixel[1] - 0.5) / PHOTO_HEIGHT));
+                worst =
+                    fmax(worst, fabs((double)w->out[3 * i + 1] - (pixel[1] - 0.5) / PHOTO_HEIGHT));
                 assert_true(fabs((double)w->out[3 * i + 2] - 0.25) < 1e-6);
             }
-        print_message("filter %d: %u x %u, %llu pixels count, off by %.2g of a pixel\n", filter, p->width, p->height,
-                      (unsigned long long)counting, worst * PHOTO_WIDTH);
-        assert_true(worst * PHOTO_WIDTH < (filter == KILN_UNDISTORT_BILINEAR ? 0.01 : 0.05)); /* Lanczos keeps no slope exactly */
-        assert_true(counting > (uint64_t)p->width * p->height * 3 / 4 && counting < (uint64_t)p->width * p->height);
+        print_message("filter %d: %u x %u, %llu pixels count, off by %.2g of a pixel\n", filter,
+                      p->width, p->height, (unsigned long long)counting, worst * PHOTO_WIDTH);
+        /* Lanczos keeps no slope exactly */
+        assert_true(worst * PHOTO_WIDTH < (filter == KILN_UNDISTORT_BILINEAR ? 0.01 : 0.05));
+        assert_true(counting > (uint64_t)p->width * p->height * 3 / 4 &&
+                    counting < (uint64_t)p->width * p->height);
         warp_free(w);
     }
 }
 
-/* No blank pixels are asked for, and there are none but at the border, where a sample is outside; a hole of the photo's own mask is
- * a hole of the result, somewhat larger. */
+/* No blank pixels are asked for, and there are none but at the border, where a sample is outside; a
+ * hole of the photo's own mask is a hole of the result, somewhat larger. */
 static void masks_follow(void **state)
 {
     (void)state;
@@ -350,7 +383,8 @@ static void masks_follow(void **state)
     const kiln_pinhole *p = &w->a.target;
     warp_run(w);
     for (uint32_t y = 2; y + 2 < p->height; y++)
-        for (uint32_t x = 2; x + 2 < p->width; x++) assert_int_equal(w->mask[(size_t)y * p->width + x], 1);
+        for (uint32_t x = 2; x + 2 < p->width; x++)
+            assert_int_equal(w->mask[(size_t)y * p->width + x], 1);
     for (int y = 30; y < 34; y++)
         for (int x = 46; x < 50; x++) w->photo_mask[y * PHOTO_WIDTH + x] = 0;
     w->a.photo_mask = w->photo_mask;
@@ -397,7 +431,8 @@ static void levels_and_identity(void **state)
             for (size_t x = 3; x < PHOTO_WIDTH - 3; x++) {
                 const size_t i = y * PHOTO_WIDTH + x;
                 assert_int_equal(w->mask[i], 1);
-                for (size_t c = 0; c < 3; c++) assert_true(fabsf(w->out[3 * i + c] - w->photo[3 * i + c]) < 1e-6f);
+                for (size_t c = 0; c < 3; c++)
+                    assert_true(fabsf(w->out[3 * i + c] - w->photo[3 * i + c]) < 1e-6f);
             }
         warp_free(w);
     }

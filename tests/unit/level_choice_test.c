@@ -17,7 +17,7 @@
 
 #include <cmocka.h>
 
-/* ---- trees made by hand ---------------------------------------------------------------------------------------------------- */
+/* ---- trees made by hand ---------------------------------------------------------------------- */
 enum { LEVELS = 4, FAN = 4, MOST = 8000 };
 
 typedef struct {
@@ -56,14 +56,16 @@ static void forest_free(forest *f)
     free(f);
 }
 
-/* A level of `rows` rows, whose error is `error` at footprint 2^-6 and a half, a quarter .. of it further on. */
+/* A level of `rows` rows, whose error is `error` at footprint 2^-6 and a half, a quarter .. of it
+ * further on. */
 static void add_level(forest *f, kiln_level_node *n, uint64_t rows, double error)
 {
     kiln_chunk *c = &f->levels.chunks[f->levels.n_chunks];
     f->pointers[f->levels.n_chunks++] = c;
     if (n->n_levels == 0) n->levels = f->pointers + f->levels.n_chunks - 1;
     n->n_levels++;
-    *c = (kiln_chunk){.count = rows, .n_errors = KILN_ERROR_STEPS, .error_step = -6, .max_log_scale = -3};
+    *c = (kiln_chunk){
+        .count = rows, .n_errors = KILN_ERROR_STEPS, .error_step = -6, .max_log_scale = -3};
     memcpy(c->box_min, n->box_min, sizeof c->box_min);
     memcpy(c->box_max, n->box_max, sizeof c->box_max);
     for (int i = 0; i < KILN_ERROR_STEPS; i++) c->errors[i] = (float)ldexp(error, -i);
@@ -90,11 +92,13 @@ static uint32_t add_leaf(forest *f, uint64_t rows, const float centre[3], double
     n->rows = rows;
     n->first_level = 1;
     n->parent = KILN_NO_NODE;
-    for (uint32_t k = 1; k <= LEVELS && rows >> k > 0; k++) add_level(f, n, rows >> k, error * k * k);
+    for (uint32_t k = 1; k <= LEVELS && rows >> k > 0; k++)
+        add_level(f, n, rows >> k, error * k * k);
     return index;
 }
 
-static uint32_t add_cell(forest *f, const uint32_t *children, uint32_t n_children, uint32_t n_levels, double error)
+static uint32_t add_cell(forest *f, const uint32_t *children, uint32_t n_children,
+                         uint32_t n_levels, double error)
 {
     const uint32_t index = f->t.n_nodes++;
     kiln_level_node *n = &f->t.nodes[index];
@@ -120,7 +124,8 @@ static uint32_t add_cell(forest *f, const uint32_t *children, uint32_t n_childre
     return index;
 }
 
-/* Leaves in a row along x, cells of up to FAN above them until one is left. Errors are random over four decades. */
+/* Leaves in a row along x, cells of up to FAN above them until one is left. Errors are random over
+ * four decades. */
 static forest *random_forest(uint64_t seed, uint32_t leaves, uint32_t cell_levels)
 {
     forest *f = forest_new(seed);
@@ -134,7 +139,8 @@ static forest *random_forest(uint64_t seed, uint32_t leaves, uint32_t cell_level
         for (uint32_t i = 0; i < n;) {
             uint32_t take = 2 + below(f, FAN - 1);
             if (take > n - i || n - i - take == 1) take = n - i;
-            const uint32_t cell = add_cell(f, now + i, take, cell_levels, pow(10, -2.0 - 0.001 * below(f, 3000)));
+            const uint32_t cell =
+                add_cell(f, now + i, take, cell_levels, pow(10, -2.0 - 0.001 * below(f, 3000)));
             i += take;
             now[up++] = cell;
         }
@@ -166,7 +172,8 @@ static kiln_level_cut choose(const forest *f, const char *text, const kiln_view_
     return cut;
 }
 
-/* Each leaf has exactly one picked node on its way up; picks are ascending, and name their chunks. */
+/* Each leaf has exactly one picked node on its way up; picks are ascending, and name their
+ * chunks. */
 static void check_cut(const forest *f, const kiln_level_cut *cut)
 {
     unsigned char *picked = calloc(f->t.n_nodes, 1);
@@ -175,7 +182,8 @@ static void check_cut(const forest *f, const kiln_level_cut *cut)
         const kiln_level_pick *p = &cut->picks[i];
         const kiln_level_node *n = &f->t.nodes[p->node];
         const bool full = p->chunk < f->baked.n_chunks;
-        const kiln_chunk *c = full ? &f->baked.chunks[p->chunk] : &f->levels.chunks[p->chunk - f->baked.n_chunks];
+        const kiln_chunk *c =
+            full ? &f->baked.chunks[p->chunk] : &f->levels.chunks[p->chunk - f->baked.n_chunks];
         if (i > 0) assert_true(cut->picks[i - 1].node < p->node);
         assert_ptr_equal(c, p->level == 0 ? n->chunk : n->levels[p->level - n->first_level]);
         assert_true(p->level == 0 || p->level - n->first_level < n->n_levels);
@@ -192,7 +200,7 @@ static void check_cut(const forest *f, const kiln_level_cut *cut)
     free(picked);
 }
 
-/* ---- the text ---------------------------------------------------------------------------------------------------------------- */
+/* ---- the text -------------------------------------------------------------------------------- */
 static void reads_the_three_forms(void **state)
 {
     kiln_level_wish w;
@@ -206,20 +214,23 @@ static void reads_the_three_forms(void **state)
     assert_true(w.form == KILN_LEVEL_AT && w.level == 32 && !kiln_level_wish_full(&w));
     assert_int_equal(kiln_level_wish_parse("0", &w, &err), KILN_OK);
     assert_true(kiln_level_wish_full(&w));
-    static const char *const bad[] = {"",          "33",    "-1",    "+1",    "1.5",    " 1",
-                                      "1 ",        "Auto",  "dB:",   "dB:-1", "dB:201", "dB:nan",
-                                      "dB:1e999",  "dB:3x", "db:35", "dB: 3", "dB:0x",  "99999999999999999999",
-                                      "4294967296"};
-    for (size_t i = 0; i < sizeof bad / sizeof *bad; i++) assert_int_equal(kiln_level_wish_parse(bad[i], &w, &err), KILN_E_USAGE);
+    static const char *const bad[] = {
+        "",          "33",    "-1",    "+1",    "1.5",    " 1",
+        "1 ",        "Auto",  "dB:",   "dB:-1", "dB:201", "dB:nan",
+        "dB:1e999",  "dB:3x", "db:35", "dB: 3", "dB:0x",  "99999999999999999999",
+        "4294967296"};
+    for (size_t i = 0; i < sizeof bad / sizeof *bad; i++)
+        assert_int_equal(kiln_level_wish_parse(bad[i], &w, &err), KILN_E_USAGE);
 }
 
-/* ---- fixed levels ------------------------------------------------------------------------------------------------ */
+/* ---- fixed levels ---------------------------------------------------------------------------- */
 static void a_fixed_level_ends_where_it_can(void **state)
 {
     (void)state;
     forest *f = forest_new(1);
     const float origin[3] = {0, 0, 5};
-    const uint32_t leaves[3] = {add_leaf(f, 1000, origin, 1e-3), add_leaf(f, 3, origin, 1e-3), add_leaf(f, 1, origin, 1e-3)};
+    const uint32_t leaves[3] = {add_leaf(f, 1000, origin, 1e-3), add_leaf(f, 3, origin, 1e-3),
+                                add_leaf(f, 1, origin, 1e-3)};
     const uint32_t two = add_cell(f, leaves, 2, 2, 1e-2); /* levels 5 and 6 */
     const uint32_t both[2] = {leaves[2], two};
     const uint32_t root = add_cell(f, both, 2, 1, 1e-2); /* level 7 */
@@ -249,10 +260,11 @@ static void a_fixed_level_ends_where_it_can(void **state)
     forest_free(f);
 }
 
-/* ---- by cost ----------------------------------------------------------------------------------------------------- */
+/* ---- by cost --------------------------------------------------------------------------------- */
 static void every_cut_covers_each_leaf_once(void **state)
 {
-    static const char *const texts[] = {"0", "2", "5", "9", "dB:0", "dB:20", "dB:30", "auto", "dB:50", "dB:200"};
+    static const char *const texts[] = {"0",     "2",     "5",    "9",     "dB:0",
+                                        "dB:20", "dB:30", "auto", "dB:50", "dB:200"};
     (void)state;
     for (uint64_t seed = 1; seed <= 40; seed++) {
         forest *f = random_forest(seed, 1 + (uint32_t)(seed * seed) % 60, (uint32_t)seed % 4);
@@ -324,7 +336,8 @@ static void without_errors_size_decides(void **state)
 {
     (void)state;
     forest *f = random_forest(3, 10, 1);
-    for (uint32_t i = 0; i < f->levels.n_chunks; i++) f->levels.chunks[i].n_errors = 0; /* 2 exp(-3) = 0.0996 across */
+    /* 2 exp(-3) = 0.0996 across */
+    for (uint32_t i = 0; i < f->levels.n_chunks; i++) f->levels.chunks[i].n_errors = 0;
     const kiln_view_request near = look(5, -20, 600), far = look(5, -10000, 600);
     kiln_level_cut full = choose(f, "dB:1", &near), root = choose(f, "dB:100", &far);
     assert_int_equal(full.rows, f->t.nodes[f->t.n_nodes - 1].rows);
@@ -345,7 +358,8 @@ static void ties_go_to_the_lower_node(void **state)
     const kiln_view_request s = look(0, 0, 512);
     const double one = kiln_level_cost(&s.view, &f->t.nodes[0], f->t.nodes[0].levels[0]);
     char text[32];
-    snprintf(text, sizeof text, "dB:%.6f", -10 * log10(3.5 * one / (512 * 512))); /* room for three at level 1 */
+    /* room for three at level 1 */
+    snprintf(text, sizeof text, "dB:%.6f", -10 * log10(3.5 * one / (512 * 512)));
     kiln_level_cut cut = choose(f, text, &s);
     check_cut(f, &cut);
     for (uint32_t i = 0; i < 8; i++) assert_int_equal(cut.picks[i].level, i < 3);
@@ -353,7 +367,7 @@ static void ties_go_to_the_lower_node(void **state)
     forest_free(f);
 }
 
-/* ---- against all cuts of a small tree ---------------------------------------------------------------------------- */
+/* ---- against all cuts of a small tree -------------------------------------------------------- */
 typedef struct {
     double rows, cost;
 } outcome;
@@ -368,15 +382,18 @@ static outcomes enumerate(const forest *f, const kiln_view_request *s, uint32_t 
     outcomes o = {calloc(200000, sizeof *o.all), 0};
     if (n->chunk) o.all[o.n++] = (outcome){(double)n->rows, 0};
     for (uint32_t k = 0; k < n->n_levels; k++)
-        o.all[o.n++] = (outcome){(double)n->levels[k]->count, kiln_level_cost(&s->view, n, n->levels[k])};
+        o.all[o.n++] =
+            (outcome){(double)n->levels[k]->count, kiln_level_cost(&s->view, n, n->levels[k])};
     if (n->n_children == 0) return o;
     outcomes sum = {calloc(200000, sizeof *sum.all), 1};
     for (uint32_t c = 0; c < n->n_children; c++) {
-        outcomes child = enumerate(f, s, f->t.children[n->first_child + c]), next = {calloc(200000, sizeof *next.all), 0};
+        outcomes child = enumerate(f, s, f->t.children[n->first_child + c]),
+                 next = {calloc(200000, sizeof *next.all), 0};
         for (size_t i = 0; i < sum.n; i++)
             for (size_t k = 0; k < child.n; k++) {
                 assert_true(next.n < 200000);
-                next.all[next.n++] = (outcome){sum.all[i].rows + child.all[k].rows, sum.all[i].cost + child.all[k].cost};
+                next.all[next.n++] = (outcome){sum.all[i].rows + child.all[k].rows,
+                                               sum.all[i].cost + child.all[k].cost};
             }
         free(sum.all);
         free(child.all);
@@ -394,7 +411,8 @@ static double rows_on_the_hull(const outcomes *o, double budget)
     for (double price = 1e-12; price < 1e12; price *= 1.1) {
         outcome best = {INFINITY, INFINITY};
         for (size_t i = 0; i < o->n; i++)
-            if (o->all[i].cost + price * o->all[i].rows < best.cost + price * best.rows) best = o->all[i];
+            if (o->all[i].cost + price * o->all[i].rows < best.cost + price * best.rows)
+                best = o->all[i];
         if (best.cost <= budget && best.rows < fewest) fewest = best.rows;
     }
     return fewest;
@@ -423,7 +441,7 @@ static void no_cut_on_the_hull_has_fewer_rows(void **state)
     assert_true(between > 10); /* some of these are neither the full scene nor the root */
 }
 
-/* ---- cost -------------------------------------------------------------------------------------------------------- */
+/* ---- cost ------------------------------------------------------------------------------------ */
 static void errors_are_taken_between_steps(void **state)
 {
     (void)state;
@@ -447,7 +465,8 @@ static void footprints_stay_in_front_of_the_camera(void **state)
 {
     (void)state;
     const kiln_view_request s = look(0, 0, 500);
-    const float a[3] = {-1, -1, 9}, b[3] = {1, 1, 16}, far_min[3] = {-1e30f, -1e30f, -1e30f}, far_max[3] = {1e30f, 1e30f, 1e30f};
+    const float a[3] = {-1, -1, 9}, b[3] = {1, 1, 16}, far_min[3] = {-1e30f, -1e30f, -1e30f},
+                far_max[3] = {1e30f, 1e30f, 1e30f};
     assert_true(fabs(kiln_level_footprint(&s.view, a, b) - 12.0 / 500) < 1e-9);
     const float deep[3] = {1, 1, 1000};
     assert_true(fabs(kiln_level_footprint(&s.view, a, deep) - sqrt(9 * 18) / 500) < 1e-9);
@@ -457,15 +476,18 @@ static void footprints_stay_in_front_of_the_camera(void **state)
     assert_true(huge > 0 && huge < 1e30);
 }
 
-/* A camera among the rows: their own distances count, not the box, and a row far out changes little. */
+/* A camera among the rows: their own distances count, not the box, and a row far out changes
+ * little. */
 static void sites_tell_how_far_a_camera_sees(void **state)
 {
     enum { N = 640 };
     static float means[3 * N], weights[N];
     (void)state;
-    for (int i = 0; i < N; i++) { /* a ball's surface of radius 4 about the origin, in the order of a spiral */
+    /* a ball's surface of radius 4 about the origin, in the order of a spiral */
+    for (int i = 0; i < N; i++) {
         const double z = 1 - 2 * (i + 0.5) / N, r = sqrt(1 - z * z), a = 2.399963 * i;
-        means[i] = (float)(4 * r * cos(a)), means[N + i] = (float)(4 * r * sin(a)), means[2 * N + i] = (float)(4 * z);
+        means[i] = (float)(4 * r * cos(a)), means[N + i] = (float)(4 * r * sin(a)),
+        means[2 * N + i] = (float)(4 * z);
         weights[i] = 1e-3f;
     }
     kiln_level_sites sites, less;
@@ -474,7 +496,8 @@ static void sites_tell_how_far_a_camera_sees(void **state)
     assert_int_equal(sites.n, KILN_LEVEL_SITES);
     assert_true(fabs(kiln_level_sites_distance(&sites, within, 0.2) - 4) < 1e-4);
     assert_true(fabs(kiln_level_sites_distance(&sites, outside, 0.2) / 40 - 1) < 0.02);
-    assert_true(fabs(kiln_level_sites_distance(&sites, outside, 50) - 50) < 1e-4); /* no nearer than the near plane */
+    /* no nearer than the near plane */
+    assert_true(fabs(kiln_level_sites_distance(&sites, outside, 50) - 50) < 1e-4);
     double share;
     const kiln_view_request s = look(0, 0, 500);
     const kiln_level_node node = {.box_min = {-4, -4, -4}, .box_max = {4, 4, 4}, .sites = &sites},
@@ -495,9 +518,14 @@ static void sites_tell_how_far_a_camera_sees(void **state)
 static void a_picture_has_a_part_of_a_node(void **state)
 {
     kiln_level_sites s = {.n = 4};
-    static const float at[4][3] = {{0, 0, 10}, {0, 0, -10}, {50, 0, 10}, {0, 1, 20}}; /* in it, behind, beside, in it */
-    const kiln_level_eye eye = {
-        .axes = {1, 0, 0, 0, 1, 0, 0, 0, 1}, .left = -0.5, .right = 0.5, .top = -0.5, .bottom = 0.5, .near_m = 0.2};
+    /* in it, behind, beside, in it */
+    static const float at[4][3] = {{0, 0, 10}, {0, 0, -10}, {50, 0, 10}, {0, 1, 20}};
+    const kiln_level_eye eye = {.axes = {1, 0, 0, 0, 1, 0, 0, 0, 1},
+                                .left = -0.5,
+                                .right = 0.5,
+                                .top = -0.5,
+                                .bottom = 0.5,
+                                .near_m = 0.2};
     (void)state;
     for (int i = 0; i < 4; i++) {
         memcpy(s.site[i].at, at[i], sizeof at[i]);
@@ -512,8 +540,8 @@ static void a_picture_has_a_part_of_a_node(void **state)
     assert_true(kiln_level_sites_seen(&s, &eye).share == KILN_LEVEL_SHARE_UNKNOWN);
 }
 
-/* Two walls, a leaf each, and a cell above: what stands behind the other counts little, whichever side the camera is on; not where
- * it stands beside the other, nor what is one surface. */
+/* Two walls, a leaf each, and a cell above: what stands behind the other counts little, whichever
+ * side the camera is on; not where it stands beside the other, nor what is one surface. */
 static void what_others_hide_costs_little(void **state)
 {
     (void)state;
@@ -539,8 +567,9 @@ static void what_others_hide_costs_little(void **state)
     const kiln_view_request before = look(0, -40, 500);
     assert_int_equal(kiln_level_hiding(&f->t, &before, open, &err), KILN_OK);
     assert_true(open[0] > 0.9 && open[1] < 0.4);
-    assert_true(open[2] > 0.99);                      /* the root is all of the picture */
-    const kiln_view_request behind = look(0, 0, 500); /* between both: one is in the picture alone */
+    assert_true(open[2] > 0.99); /* the root is all of the picture */
+    /* between both: one is in the picture alone */
+    const kiln_view_request behind = look(0, 0, 500);
     assert_int_equal(kiln_level_hiding(&f->t, &behind, open, &err), KILN_OK);
     assert_true(open[1] > 0.9);
     for (int k = 0; k < 16; k++) sites[1].site[k].at[0] += 20;
@@ -559,8 +588,9 @@ static void what_others_hide_costs_little(void **state)
     forest_free(f);
 }
 
-/* A node that cameras stand in was measured as they see it: to a view from outside of them its errors count more, the more, the
- * farther it is out, and the most of the whole scene; not to views among the cameras, nor of a node that all saw from outside. */
+/* A node that cameras stand in was measured as they see it: to a view from outside of them its
+ * errors count more, the more, the farther it is out, and the most of the whole scene; not to views
+ * among the cameras, nor of a node that all saw from outside. */
 static void errors_count_more_where_no_camera_stood(void **state)
 {
     (void)state;
@@ -591,8 +621,10 @@ static void errors_count_more_where_no_camera_stood(void **state)
         const kiln_view_request from = look(0, -4 - 6.0 * away, 500);
         kiln_level_margin(&f->t, &from.view, counts);
         for (int i = 1; i < 4; i++) assert_true(counts[i] == 1);
-        assert_true(away == 0 ? counts[0] == 1 && counts[4] == 0.5 : counts[0] > 1.1 && counts[4] >= 0.5 * counts[0]);
-        assert_true(counts[4] >= last && counts[0] <= KILN_MARGIN_WHOLE && counts[4] <= 0.5 * KILN_MARGIN_WHOLE);
+        assert_true(away == 0 ? counts[0] == 1 && counts[4] == 0.5
+                              : counts[0] > 1.1 && counts[4] >= 0.5 * counts[0]);
+        assert_true(counts[4] >= last && counts[0] <= KILN_MARGIN_WHOLE &&
+                    counts[4] <= 0.5 * KILN_MARGIN_WHOLE);
         last = counts[4];
     }
     assert_true(last > 0.45 * KILN_MARGIN_WHOLE);
@@ -607,7 +639,7 @@ static void errors_count_more_where_no_camera_stood(void **state)
     forest_free(f);
 }
 
-/* ---- time -------------------------------------------------------------------------------------------------------- */
+/* ---- time ------------------------------------------------------------------------------------ */
 static void a_thousand_nodes_are_chosen_from_quickly(void **state)
 {
     (void)state;
@@ -662,20 +694,22 @@ static void nothing_is_chosen_of_nothing(void **state)
     forest_free(f);
 }
 
-/* ---- files ---------------------------------------------------------------------------------------------------------- */
-/* Leaves that are left are covered once, lost ones never; a node above lost rows is not picked; no chunk has fewer rows than are
- * wanted of it. */
+/* ---- files ----------------------------------------------------------------------------------- */
+/* Leaves that are left are covered once, lost ones never; a node above lost rows is not picked; no
+ * chunk has fewer rows than are wanted of it. */
 static void check_file_cut(const forest *f, const uint64_t *left, const kiln_level_cut *cut)
 {
     uint64_t *picked = calloc(f->t.n_nodes, sizeof *picked), rows = 0;
     for (uint32_t i = 0; i < cut->n; i++) {
         const kiln_level_pick *p = &cut->picks[i];
         const bool baked = p->chunk < f->baked.n_chunks;
-        const kiln_chunk *c = baked ? &f->baked.chunks[p->chunk] : &f->levels.chunks[p->chunk - f->baked.n_chunks];
+        const kiln_chunk *c =
+            baked ? &f->baked.chunks[p->chunk] : &f->levels.chunks[p->chunk - f->baked.n_chunks];
         assert_true(p->rows >= 1 && p->rows <= (baked && left ? left[p->node] : c->count));
         if (!left)
-            assert_ptr_equal(c, p->level ? f->t.nodes[p->node].levels[p->level - f->t.nodes[p->node].first_level]
-                                         : f->t.nodes[p->node].chunk);
+            assert_ptr_equal(
+                c, p->level ? f->t.nodes[p->node].levels[p->level - f->t.nodes[p->node].first_level]
+                            : f->t.nodes[p->node].chunk);
         picked[p->node] = p->rows;
         rows += p->rows;
     }
@@ -729,7 +763,8 @@ static void as_many_rows_as_a_level_has_are_that_level(void **state)
         kiln_level_cut at = choose(f, text, NULL), cut = choose_rows_of(f, at.rows, NULL);
         assert_int_equal(at.n, cut.n);
         for (uint32_t i = 0; i < at.n; i++)
-            assert_true(at.picks[i].node == cut.picks[i].node && at.picks[i].chunk == cut.picks[i].chunk);
+            assert_true(at.picks[i].node == cut.picks[i].node &&
+                        at.picks[i].chunk == cut.picks[i].chunk);
         kiln_level_cut_release(&at);
         kiln_level_cut_release(&cut);
     }
@@ -745,7 +780,8 @@ static void lost_rows_take_the_levels_above_with_them(void **state)
         for (uint32_t i = 0; i < f->t.n_nodes; i++) {
             const kiln_level_node *n = &f->t.nodes[i];
             const uint32_t how = below(f, 4);
-            if (n->chunk) left[i] = how == 0 ? 0 : how == 1 ? 1 + below(f, (uint32_t)n->rows) : n->rows;
+            if (n->chunk)
+                left[i] = how == 0 ? 0 : how == 1 ? 1 + below(f, (uint32_t)n->rows) : n->rows;
             all += left[i];
         }
         for (uint64_t rows = all; rows > 200; rows /= 2) {
@@ -759,7 +795,8 @@ static void lost_rows_take_the_levels_above_with_them(void **state)
         assert_int_equal(kiln_level_choose_file(&f->t, &level_2, &cut, &err), KILN_OK);
         check_file_cut(f, left, &cut);
         for (uint32_t i = 0; i < cut.n; i++)
-            assert_int_equal(cut.picks[i].rows, left[cut.picks[i].node] >> 2 ? left[cut.picks[i].node] >> 2 : 1);
+            assert_int_equal(cut.picks[i].rows,
+                             left[cut.picks[i].node] >> 2 ? left[cut.picks[i].node] >> 2 : 1);
         kiln_level_cut_release(&cut);
         free(left);
         forest_free(f);
@@ -770,11 +807,13 @@ static void a_file_costs_the_mean_of_its_views(void **state)
 {
     (void)state;
     forest *f = random_forest(3, 40, 2);
-    const kiln_view_request near = look(20, -60, 500), far = look(20, -900, 500), both[2] = {near, far};
+    const kiln_view_request near = look(20, -60, 500), far = look(20, -900, 500),
+                            both[2] = {near, far};
     uint64_t rows[3];
     for (int i = 0; i < 3; i++) {
-        const kiln_level_aim aim = {
-            .wish = {.form = KILN_LEVEL_DB, .db = 100}, .views = i == 1 ? &far : both, .n_views = i == 2 ? 2 : 1};
+        const kiln_level_aim aim = {.wish = {.form = KILN_LEVEL_DB, .db = 100},
+                                    .views = i == 1 ? &far : both,
+                                    .n_views = i == 2 ? 2 : 1};
         kiln_level_cut cut;
         kiln_error err;
         assert_int_equal(kiln_level_choose_file(&f->t, &aim, &cut, &err), KILN_OK);

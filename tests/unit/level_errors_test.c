@@ -1,5 +1,5 @@
-/* level_errors -- how much a level differs from what it stands for: against a double computation, and where nothing is as it should
- * be. */
+/* level_errors -- how much a level differs from what it stands for: against a double computation,
+ * and where nothing is as it should be. */
 #include "stages/frame/level_cost.h"
 #include "stages/lod/error_windows.h"
 #include "stages/lod/errors.h"
@@ -20,7 +20,7 @@
 
 enum { MOST = 20000 };
 
-/* ---- rows ------------------------------------------------------------------------------------------------------------------- */
+/* ---- rows ------------------------------------------------------------------------------------ */
 typedef struct {
     kiln_coarsen_rows rows;
     float means[3 * MOST], log_scales[3 * MOST], quats[4 * MOST], logits[MOST], sh0[3 * MOST];
@@ -45,7 +45,8 @@ static node_rows *rows_new(uint64_t n)
     return r;
 }
 
-static void set_row(node_rows *r, uint64_t i, const float mean[3], float log_scale, float logit, const float sh0[3])
+static void set_row(node_rows *r, uint64_t i, const float mean[3], float log_scale, float logit,
+                    const float sh0[3])
 {
     for (uint64_t c = 0; c < 3; c++) {
         r->means[c * r->rows.n + i] = mean[c];
@@ -86,16 +87,22 @@ static node_rows *thinned(const node_rows *of, uint64_t step)
             mean[c] = of->means[c * of->rows.n + step * i];
             sh0[c] = of->sh0[c * of->rows.n + step * i];
         }
-        set_row(r, i, mean, of->log_scales[step * i] + 0.5f * logf((float)step), of->logits[step * i], sh0);
+        set_row(r, i, mean, of->log_scales[step * i] + 0.5f * logf((float)step),
+                of->logits[step * i], sh0);
     }
     return r;
 }
 
-/* ---- cameras ----------------------------------------------------------------------------------------------------- */
+/* ---- cameras --------------------------------------------------------------------------------- */
 /* At (x, y, z), looking along +z. */
 static kiln_camera camera_at(double x, double y, double z, const char *split)
 {
-    kiln_camera c = {.r = {1, 0, 0, 0, 1, 0, 0, 0, 1}, .t = {-x, -y, -z}, .width = 400, .height = 300, .fx = 500, .fy = 400};
+    kiln_camera c = {.r = {1, 0, 0, 0, 1, 0, 0, 0, 1},
+                     .t = {-x, -y, -z},
+                     .width = 400,
+                     .height = 300,
+                     .fx = 500,
+                     .fy = 400};
     c.cx = 200;
     c.cy = 150;
     strcpy(c.split, split);
@@ -124,7 +131,8 @@ static kiln_level_node node_of(const kiln_coarsen_rows *r)
     return n;
 }
 
-static kiln_lod_error_request request_of(const kiln_camera *cameras, uint32_t n, const kiln_coarsen_rows *rows)
+static kiln_lod_error_request request_of(const kiln_camera *cameras, uint32_t n,
+                                         const kiln_coarsen_rows *rows)
 {
     kiln_lod_error_request q;
     kiln_lod_error_source s = source_of(cameras, n);
@@ -134,25 +142,28 @@ static kiln_lod_error_request request_of(const kiln_camera *cameras, uint32_t n,
     return q;
 }
 
-static kiln_lod_errors measure(const kiln_lod_error_request *q, const kiln_coarsen_rows *reference, const kiln_coarsen_rows *levels,
-                               uint32_t n)
+static kiln_lod_errors measure(const kiln_lod_error_request *q, const kiln_coarsen_rows *reference,
+                               const kiln_coarsen_rows *levels, uint32_t n)
 {
     kiln_lod_errors e;
     kiln_error err;
-    const kiln_lod_measured_node node = {.request = q, .reference = reference, .levels = levels, .n_levels = n};
+    const kiln_lod_measured_node node = {
+        .request = q, .reference = reference, .levels = levels, .n_levels = n};
     assert_int_equal(kiln_lod_errors_measure(&node, 1, &e, &err), KILN_OK);
     return e;
 }
 
-/* ---- against doubles --------------------------------------------------------------------------------------------- */
-/* A round Gaussian of this scale in the middle of a picture, from the classic profile's definition: its alpha r pixels off. */
+/* ---- against doubles ------------------------------------------------------------------------- */
+/* A round Gaussian of this scale in the middle of a picture, from the classic profile's definition:
+ * its alpha r pixels off. */
 static double alpha_at(double sigma_px, double opacity, double r2)
 {
     const double alpha = fmin(0.99, opacity * exp(-0.5 * r2 / (sigma_px * sigma_px + 0.3)));
     return alpha < 1 / 255.0 ? 0 : alpha;
 }
 
-/* Integral over the picture of the squared difference of two such Gaussians with one grey each, pixels. */
+/* Integral over the picture of the squared difference of two such Gaussians with one grey each,
+ * pixels. */
 static double energy_of_two(const double sigma_px[2], const double opacity[2], const double grey[2])
 {
     double sum = 0;
@@ -178,13 +189,15 @@ static void one_gaussian_for_another_is_what_doubles_say(void **state)
     const kiln_lod_errors e = measure(&q, &a->rows, &b->rows, 1);
     assert_int_equal(e.n_levels, 1);
     assert_int_equal(e.first_step, -7); /* 5 / 500 = 0.01, and 2^-7 = 0.0078 */
-    const double grey[2] = {0.5 + 0.28209479, 0.5 - 0.14104740}, opacity[2] = {1 / (1 + exp(-1)), 1 / (1 + exp(-0.5))};
+    const double grey[2] = {0.5 + 0.28209479, 0.5 - 0.14104740},
+                 opacity[2] = {1 / (1 + exp(-1)), 1 / (1 + exp(-0.5))};
     double measured[KILN_LOD_STEPS];
     for (int i = 0; i < KILN_LOD_STEPS; i += 2) {
         const double f = ldexp(1, e.first_step + i), sigma[2] = {0.1 / f, 0.08 / f};
         measured[i] = f * f * energy_of_two(sigma, opacity, grey);
         assert_true(fabs(e.at[0][i] - measured[i]) <
-                    (i < 6 ? 0.002 : 0.2) * measured[i]); /* the last: a sum over 4 pixels is no integral */
+                    /* the last: a sum over 4 pixels is no integral */
+                    (i < 6 ? 0.002 : 0.2) * measured[i]);
     }
     for (int i = 1; i < KILN_LOD_STEPS; i += 2)
         assert_true(fabs(e.at[0][i] - 0.5 * (e.at[0][i - 1] + e.at[0][i + 1])) < 1e-6 * e.at[0][i]);
@@ -192,7 +205,8 @@ static void one_gaussian_for_another_is_what_doubles_say(void **state)
     free(b);
 }
 
-/* The same from afar, with other focal lengths, turned: the error of a footprint is the camera's alone in its direction. */
+/* The same from afar, with other focal lengths, turned: the error of a footprint is the camera's
+ * alone in its direction. */
 static void an_error_is_of_a_footprint_not_of_a_camera(void **state)
 {
     node_rows *a = random_rows(200, 1, 3), *b = thinned(a, 2);
@@ -200,15 +214,17 @@ static void an_error_is_of_a_footprint_not_of_a_camera(void **state)
     kiln_camera near = camera_at(0, 0, -5, "train"), far = camera_at(0, 0, -40, "train");
     far.fx = 4000;
     far.fy = 3000;
-    const kiln_lod_error_request qn = request_of(&near, 1, &a->rows), qf = request_of(&far, 1, &a->rows);
-    const kiln_lod_errors en = measure(&qn, &a->rows, &b->rows, 1), ef = measure(&qf, &a->rows, &b->rows, 1);
+    const kiln_lod_error_request qn = request_of(&near, 1, &a->rows),
+                                 qf = request_of(&far, 1, &a->rows);
+    const kiln_lod_errors en = measure(&qn, &a->rows, &b->rows, 1),
+                          ef = measure(&qf, &a->rows, &b->rows, 1);
     assert_int_equal(en.first_step, ef.first_step);
     for (int i = 0; i < KILN_LOD_STEPS; i++) assert_true(fabs(en.at[0][i] / ef.at[0][i] - 1) < 0.2);
     free(a);
     free(b);
 }
 
-/* ---- order of errors ---------------------------------------------------------------------------- */
+/* ---- order of errors ------------------------------------------------------------------------- */
 static void check_order(const kiln_lod_errors *e)
 {
     assert_true(kiln_lod_errors_good(e, e->n_levels));
@@ -218,7 +234,8 @@ static void check_order(const kiln_lod_errors *e)
 
 static void errors_grow_with_the_level_and_fall_in_pixels(void **state)
 {
-    const kiln_camera cameras[3] = {camera_at(0, 0, -5, "train"), camera_at(1, 0, -6, "train"), camera_at(0, 1, -7, "test")};
+    const kiln_camera cameras[3] = {camera_at(0, 0, -5, "train"), camera_at(1, 0, -6, "train"),
+                                    camera_at(0, 1, -7, "test")};
     (void)state;
     for (uint64_t seed = 1; seed <= 4; seed++) {
         node_rows *a = random_rows(400, 1, seed), *half = thinned(a, 2), *quarter = thinned(a, 4),
@@ -247,7 +264,8 @@ static void threads_do_not_show(void **state)
     kiln_error err;
     (void)state;
     const kiln_lod_error_request q = request_of(&camera, 1, &a->rows);
-    const kiln_lod_measured_node node = {.request = &q, .reference = &a->rows, .levels = &b->rows, .n_levels = 1};
+    const kiln_lod_measured_node node = {
+        .request = &q, .reference = &a->rows, .levels = &b->rows, .n_levels = 1};
     assert_int_equal(kiln_lod_errors_measure(&node, 1, &one, &err), KILN_OK);
     assert_int_equal(kiln_lod_errors_measure(&node, 3, &three, &err), KILN_OK);
     assert_memory_equal(&one, &three, sizeof one);
@@ -277,12 +295,13 @@ static void what_is_hidden_counts_less_among_rows(void **state)
     a->rows.visibility = b->rows.visibility = hidden;
     const kiln_lod_errors less = measure(&q, &a->rows, &b->rows, 1);
     assert_memory_equal(&plain, &same, sizeof plain);
-    for (int i = 0; i < KILN_LOD_STEPS; i++) assert_true(fabs(less.at[0][i] / plain.at[0][i] - 0.2) < 1e-3);
+    for (int i = 0; i < KILN_LOD_STEPS; i++)
+        assert_true(fabs(less.at[0][i] / plain.at[0][i] - 0.2) < 1e-3);
     free(a);
     free(b);
 }
 
-/* ---- children ----------------------------------------------------------------------------------- */
+/* ---- children -------------------------------------------------------------------------------- */
 static void children_are_added_at_the_same_footprint(void **state)
 {
     kiln_lod_errors child = {.n_levels = 2, .first_step = -3};
@@ -295,7 +314,8 @@ static void children_are_added_at_the_same_footprint(void **state)
     kiln_lod_errors_add(&child, -1, sum); /* the last two have the child's last */
     assert_true(sum[0] == 16 && sum[4] == 1 && sum[5] == 1 && sum[6] == 1);
     memset(sum, 0, sizeof sum);
-    kiln_lod_errors_add(&child, -5, sum); /* the first two are finer than the child's: along its first two */
+    /* the first two are finer than the child's: along its first two */
+    kiln_lod_errors_add(&child, -5, sum);
     assert_true(sum[0] == 96 && sum[1] == 96 && sum[2] == 64 && sum[6] == 4);
 }
 
@@ -308,18 +328,24 @@ static void what_children_lost_is_lost(void **state)
     kiln_lod_errors e;
     kiln_error err;
     (void)state;
-    for (int i = 0; i < KILN_LOD_STEPS; i++) children[0].errors.at[0][i] = 2, children[1].errors.at[0][i] = 3;
+    for (int i = 0; i < KILN_LOD_STEPS; i++)
+        children[0].errors.at[0][i] = 2, children[1].errors.at[0][i] = 3;
     const kiln_lod_error_request q = request_of(&camera, 1, &a->rows);
     const kiln_lod_errors alone = measure(&q, &a->rows, &b->rows, 1);
-    const kiln_lod_measured_node node = {
-        .request = &q, .reference = &a->rows, .levels = &b->rows, .n_levels = 1, .n_children = 2, .children = children};
+    const kiln_lod_measured_node node = {.request = &q,
+                                         .reference = &a->rows,
+                                         .levels = &b->rows,
+                                         .n_levels = 1,
+                                         .n_children = 2,
+                                         .children = children};
     assert_int_equal(kiln_lod_errors_measure(&node, 1, &e, &err), KILN_OK);
-    for (int i = 0; i < KILN_LOD_STEPS; i++) assert_true(fabs(e.at[0][i] - (5 + alone.at[0][i])) < 1e-5);
+    for (int i = 0; i < KILN_LOD_STEPS; i++)
+        assert_true(fabs(e.at[0][i] - (5 + alone.at[0][i])) < 1e-5);
     free(a);
     free(b);
 }
 
-/* ---- memory ------------------------------------------------------------------------------------------------------ */
+/* ---- memory ---------------------------------------------------------------------------------- */
 static uint64_t status_kib(const char *field)
 {
     char line[128];
@@ -327,7 +353,8 @@ static uint64_t status_kib(const char *field)
     FILE *f = fopen("/proc/self/status", "r");
     assert_non_null(f);
     while (fgets(line, sizeof line, f))
-        if (strncmp(line, field, strlen(field)) == 0) (void)sscanf(line + strlen(field), ": %llu", &kib);
+        if (strncmp(line, field, strlen(field)) == 0)
+            (void)sscanf(line + strlen(field), ": %llu", &kib);
     fclose(f);
     return kib;
 }
@@ -345,12 +372,14 @@ static void memory_is_as_predicted(void **state)
     if (child == 0) {
         kiln_lod_errors e;
         kiln_error err;
-        const kiln_lod_measured_node node = {.request = &q, .reference = &a->rows, .levels = &b->rows, .n_levels = 1};
+        const kiln_lod_measured_node node = {
+            .request = &q, .reference = &a->rows, .levels = &b->rows, .n_levels = 1};
         const uint64_t held = status_kib("VmRSS");
         const kiln_status st = kiln_lod_errors_measure(&node, 1, &e, &err);
-        const uint64_t most = (status_kib("VmHWM") - held) << 10, predicted = kiln_lod_errors_bytes(MOST);
-        printf("# measuring %d rows took %.1f MiB, predicted %.1f\n", MOST, (double)most / (1 << 20),
-               (double)predicted / (1 << 20));
+        const uint64_t most = (status_kib("VmHWM") - held) << 10,
+                       predicted = kiln_lod_errors_bytes(MOST);
+        printf("# measuring %d rows took %.1f MiB, predicted %.1f\n", MOST,
+               (double)most / (1 << 20), (double)predicted / (1 << 20));
         fflush(stdout);
         _exit(st != KILN_OK || most > predicted || predicted > 16 * most);
     }
@@ -361,10 +390,11 @@ static void memory_is_as_predicted(void **state)
     free(b);
 }
 
-/* ---- cameras that measure ----------------------------------------------------------------------- */
+/* ---- cameras that measure -------------------------------------------------------------------- */
 static void cameras_of_the_training_split_measure(void **state)
 {
-    const kiln_camera cameras[3] = {camera_at(0, 0, -5, "test"), camera_at(0, 0, -6, "train"), camera_at(0, 0, -7, "test")};
+    const kiln_camera cameras[3] = {camera_at(0, 0, -5, "test"), camera_at(0, 0, -6, "train"),
+                                    camera_at(0, 0, -7, "test")};
     (void)state;
     kiln_lod_error_source s = source_of(cameras, 3);
     assert_int_equal(s.n_cameras, 1);
@@ -381,13 +411,16 @@ static void views_are_spread_over_those_that_see_the_node(void **state)
     kiln_camera cameras[20];
     node_rows *a = random_rows(20, 1, 1);
     (void)state;
-    for (int i = 0; i < 20; i++) cameras[i] = camera_at(i % 2 ? 100 : 0, 0, -10 - i, "train"); /* every second looks past it */
+    /* every second looks past it */
+    for (int i = 0; i < 20; i++) cameras[i] = camera_at(i % 2 ? 100 : 0, 0, -10 - i, "train");
     const kiln_lod_error_request q = request_of(cameras, 20, &a->rows);
     assert_int_equal(q.n_views, 10); /* the worker chooses among up to KILN_LOD_CANDIDATES */
-    for (int i = 0; i < 10; i++) assert_true(q.views[i].centre[2] == -10 - 2 * i && q.views[i].centre[0] == 0);
+    for (int i = 0; i < 10; i++)
+        assert_true(q.views[i].centre[2] == -10 - 2 * i && q.views[i].centre[0] == 0);
     const kiln_level_node node = node_of(&a->rows);
     assert_true(fabs(q.finest - ((double)node.box_min[2] + 10) / 500) < 1e-9);
-    const kiln_lod_error_request past = request_of(cameras + 1, 1, &a->rows); /* none sees it: all count */
+    /* none sees it: all count */
+    const kiln_lod_error_request past = request_of(cameras + 1, 1, &a->rows);
     assert_int_equal(past.n_views, 1);
     free(a);
 }
@@ -407,7 +440,8 @@ static void where_a_camera_looks_does_not_show(void **state)
         const kiln_lod_errors e = measure(&q, &a->rows, &b->rows, 1);
         if (k == 0) first = e;
         assert_int_equal(e.first_step, first.first_step);
-        for (int i = 0; i < KILN_LOD_STEPS; i++) assert_true(fabsf(e.at[0][i] - first.at[0][i]) <= 1e-4f * first.at[0][i]);
+        for (int i = 0; i < KILN_LOD_STEPS; i++)
+            assert_true(fabsf(e.at[0][i] - first.at[0][i]) <= 1e-4f * first.at[0][i]);
     }
     free(a);
     free(b);
@@ -424,12 +458,13 @@ static void without_cameras_nothing_is_measured(void **state)
     free(a);
 }
 
-/* ---- parts of a picture ------------------------------------------------------------------------- */
+/* ---- parts of a picture ---------------------------------------------------------------------- */
 static double whole_of(const kiln_lod_error_part *parts, uint32_t n)
 {
     double sum = 0;
     for (uint32_t i = 0; i < n; i++) {
-        assert_true(parts[i].left + parts[i].width <= 1000 && parts[i].top + parts[i].height <= 600);
+        assert_true(parts[i].left + parts[i].width <= 1000 &&
+                    parts[i].top + parts[i].height <= 600);
         assert_true(parts[i].width <= KILN_LOD_CELL_MOST && parts[i].height <= KILN_LOD_CELL_MOST);
         sum += parts[i].stands * parts[i].coarse[0];
     }
@@ -442,20 +477,23 @@ static void parts_stand_for_the_picture(void **state)
     kiln_lod_error_part parts[KILN_LOD_PARTS];
     (void)state;
     memset(&map, 0, sizeof map);
-    assert_int_equal(kiln_lod_error_parts(&map, 1, 1000, 600, parts), 0); /* no difference anywhere */
+    /* no difference anywhere */
+    assert_int_equal(kiln_lod_error_parts(&map, 1, 1000, 600, parts), 0);
     for (int i = 0; i < KILN_LOD_CELLS * KILN_LOD_CELLS; i++) map.cell[0][i] = 2;
     uint32_t n = kiln_lod_error_parts(&map, 1, 1000, 600, parts);
-    assert_true(n > 1 && fabs(whole_of(parts, n) / (2 * KILN_LOD_CELLS * KILN_LOD_CELLS) - 1) < 1e-9);
+    assert_true(n > 1 &&
+                fabs(whole_of(parts, n) / (2 * KILN_LOD_CELLS * KILN_LOD_CELLS) - 1) < 1e-9);
     memset(&map, 0, sizeof map);
     map.cell[0][5 * KILN_LOD_CELLS + 20] = 7; /* all of it in one cell */
     n = kiln_lod_error_parts(&map, 1, 1000, 600, parts);
     assert_true(n >= 1 && fabs(whole_of(parts, n) - 7) < 0.3 * 7);
     for (uint32_t i = 0; i < n; i++)
         if (parts[i].coarse[0] > 0)
-            assert_true(parts[i].left <= 20 * 1000 / 32 && parts[i].left + parts[i].width >= 21 * 1000 / 32);
+            assert_true(parts[i].left <= 20 * 1000 / 32 &&
+                        parts[i].left + parts[i].width >= 21 * 1000 / 32);
 }
 
-/* ---- odd scenes --------------------------------------------------------------------------------- */
+/* ---- odd scenes ------------------------------------------------------------------------------ */
 static void a_camera_that_looks_away_measures_from_outside(void **state)
 {
     node_rows *a = random_rows(300, 1, 5), *b = thinned(a, 2);
@@ -475,7 +513,8 @@ static void a_camera_that_looks_away_measures_from_outside(void **state)
     free(b);
 }
 
-/* Of a camera within counts what it sees: not what is behind it, and at the distances of the rows. */
+/* Of a camera within counts what it sees: not what is behind it, and at the distances of the
+ * rows. */
 static void a_camera_among_the_rows_measures_what_it_sees(void **state)
 {
     node_rows *a = random_rows(300, 8, 5), *behind = thinned(a, 1), *ahead = thinned(a, 1);
@@ -483,17 +522,23 @@ static void a_camera_among_the_rows_measures_what_it_sees(void **state)
     const kiln_lod_error_request q = request_of(&camera, 1, &a->rows);
     (void)state;
     for (int i = 0; i < 300; i++) (a->means[600 + i] < -0.5f ? behind : ahead)->sh0[i] += 1;
-    const kiln_lod_errors unseen = measure(&q, &a->rows, &behind->rows, 1), seen = measure(&q, &a->rows, &ahead->rows, 1);
+    const kiln_lod_errors unseen = measure(&q, &a->rows, &behind->rows, 1),
+                          seen = measure(&q, &a->rows, &ahead->rows, 1);
     check_order(&seen);
     for (int i = 0; i < KILN_LOD_STEPS; i++) assert_true(unseen.at[0][i] == 0 && seen.at[0][i] > 0);
     const double x = q.views[0].tan_x, y = q.views[0].tan_y;
-    const kiln_level_eye eye = {
-        .axes = {1, 0, 0, 0, 1, 0, 0, 0, 1}, .left = -x, .right = x, .top = -y, .bottom = y, .near_m = q.near_m};
+    const kiln_level_eye eye = {.axes = {1, 0, 0, 0, 1, 0, 0, 0, 1},
+                                .left = -x,
+                                .right = x,
+                                .top = -y,
+                                .bottom = y,
+                                .near_m = q.near_m};
     kiln_level_sight of_rows;
     assert_true(kiln_level_rows_seen(ahead->means, NULL, NULL, 300, &eye, &of_rows));
     const double away = of_rows.distance;
     assert_true(away > 0.5 && away < 5 && of_rows.share < 0.2);
-    /* the first footprint is that of the camera's own picture, of 400 pixels; sites are not quite as far away as rows */
+    /* the first footprint is that of the camera's own picture, of 400 pixels; sites are not quite
+     * as far away as rows */
     const double side = 2 * away * fmax(x, y) / ldexp(1, seen.first_step);
     assert_true(side > 400 / 1.5 && side < 1.5 * 2 * 400);
     free(a);
@@ -515,7 +560,8 @@ static void extremes_give_finite_errors(void **state)
         free(a);
         free(b);
     }
-    /* of the largest scales and colours that a file may hold, and one row that reaches as far as floats do */
+    /* of the largest scales and colours that a file may hold, and one row that reaches as far as
+     * floats do */
     node_rows *a = random_rows(300, 1, 5), *b = thinned(a, 2);
     const kiln_camera camera = camera_at(0, 0, -5, "train");
     a->log_scales[7] = a->log_scales[307] = 88;
@@ -536,7 +582,8 @@ static void extremes_give_finite_errors(void **state)
 /* Poses and lenses that a file may hold, and no camera has. */
 static void odd_cameras_give_finite_errors(void **state)
 {
-    static const double places[] = {0, 1e-300, 1e20, 1e39, 1e300}, focals[] = {1e-300, 1e-9, 1e9, 1e300};
+    static const double places[] = {0, 1e-300, 1e20, 1e39, 1e300},
+                        focals[] = {1e-300, 1e-9, 1e9, 1e300};
     node_rows *a = random_rows(100, 1, 5), *b = thinned(a, 2);
     (void)state;
     for (size_t i = 0; i < sizeof places / sizeof *places; i++)
@@ -553,7 +600,8 @@ static void odd_cameras_give_finite_errors(void **state)
 }
 
 /* One row that covers all the rest does not blur the measure: the window leaves it out. */
-/* Errors below the least normal float are rounded when they are halved: each stays at most four times the one before. */
+/* Errors below the least normal float are rounded when they are halved: each stays at most four
+ * times the one before. */
 static void errors_of_a_tiny_node_can_be_stored(void **state)
 {
     (void)state;
@@ -584,7 +632,8 @@ static void large_rows_do_not_coarsen_the_footprint(void **state)
     for (int i = 0; i < 3; i++) a->log_scales[i] = 0; /* of 600, 3 are left out */
     assert_int_equal(measure(&q, &a->rows, &b->rows, 1).first_step, before);
     for (int i = 0; i < 30; i++) a->log_scales[i] = 0;
-    assert_true(abs(measure(&q, &a->rows, &b->rows, 1).first_step - before) <= 1); /* what does not fit is drawn in parts */
+    /* what does not fit is drawn in parts */
+    assert_true(abs(measure(&q, &a->rows, &b->rows, 1).first_step - before) <= 1);
     free(a);
     free(b);
 }

@@ -1,4 +1,5 @@
-/* levels_fixture -- a baked layer of given chunks, and levels of all of its nodes with rows that nobody looks at. */
+/* levels_fixture -- a baked layer of given chunks, and levels of all of its nodes with rows that
+ * nobody looks at. */
 #ifndef KILN_TESTS_LEVELS_FIXTURE_H
 #define KILN_TESTS_LEVELS_FIXTURE_H
 
@@ -19,8 +20,9 @@ typedef struct {
 } plane_shape;
 
 static const plane_shape baked_planes[] = {
-    {"means", KILN_TYPE_F32, 3},          {"log_scales", KILN_TYPE_F32, 3}, {"quats", KILN_TYPE_F32, 4},
-    {"opacity_logits", KILN_TYPE_F32, 1}, {"sh0", KILN_TYPE_F32, 3},        {"source_row", KILN_TYPE_U32, 1},
+    {"means", KILN_TYPE_F32, 3}, {"log_scales", KILN_TYPE_F32, 3},
+    {"quats", KILN_TYPE_F32, 4}, {"opacity_logits", KILN_TYPE_F32, 1},
+    {"sh0", KILN_TYPE_F32, 3},   {"source_row", KILN_TYPE_U32, 1},
 };
 static const plane_shape ancestry_planes[] = {
     {"source_last", KILN_TYPE_U32, 1},
@@ -42,7 +44,9 @@ static inline void add_test_plane(kiln_manifest *m, kiln_chunk *c, const plane_s
     const bool ones = strcmp(shape->name, "quats") == 0 || strcmp(shape->name, "visibility") == 0;
     for (size_t i = 0; i < n && ones; i++) memcpy(&words[i], &one, sizeof one);
     for (size_t i = 0; i < n && strcmp(shape->name, "source_count") == 0; i++) words[i] = 1;
-    *p = (kiln_plane){.type = shape->type, .components = shape->components, .data = {.raw_bytes = 4 * n, .n_segments = 1}};
+    *p = (kiln_plane){.type = shape->type,
+                      .components = shape->components,
+                      .data = {.raw_bytes = 4 * n, .n_segments = 1}};
     snprintf(p->name, sizeof p->name, "%s", shape->name);
     p->data.segments = calloc(1, sizeof *p->data.segments);
     if (m && n) *p->data.segments = put_bytes(m, words, 4 * n, 4);
@@ -57,10 +61,11 @@ static inline kiln_layer *new_test_layer(const char *kind, uint32_t n)
     return l;
 }
 
-/* m NULL: without blobs. Chunk i's box is [i, i + 1] on each axis and its reach half more, on each side: what its planes hold is
- * other.
+/* m NULL: without blobs. Chunk i's box is [i, i + 1] on each axis and its reach half more, on each
+ * side: what its planes hold is other.
  */
-static inline kiln_chunk *add_test_chunk(kiln_layer *l, const char *name, const char *parent, uint64_t count)
+static inline kiln_chunk *add_test_chunk(kiln_layer *l, const char *name, const char *parent,
+                                         uint64_t count)
 {
     kiln_chunk *c = &l->chunks[l->n_chunks++];
     snprintf(c->name, sizeof c->name, "%s", name);
@@ -90,13 +95,14 @@ static inline kiln_layer *baked_of(kiln_manifest *m, const chunk_place *places, 
 
 static inline uint64_t half_of(uint64_t n) { return n > 1 ? n / 2 : 1; }
 
-static inline void add_level(kiln_manifest *m, kiln_layer *l, const kiln_level_tree *t, const kiln_level_node *n, uint32_t level,
-                             uint64_t count)
+static inline void add_level(kiln_manifest *m, kiln_layer *l, const kiln_level_tree *t,
+                             const kiln_level_node *n, uint32_t level, uint64_t count)
 {
     kiln_error err = {0};
     char name[96];
     OK(kiln_level_name(name, n->name, level, &err));
-    kiln_chunk *c = add_test_chunk(l, name, n->parent == KILN_NO_NODE ? "" : t->nodes[n->parent].name, count);
+    kiln_chunk *c =
+        add_test_chunk(l, name, n->parent == KILN_NO_NODE ? "" : t->nodes[n->parent].name, count);
     c->level = level;
     c->n_errors = 3;
     c->error_step = -5;
@@ -112,7 +118,8 @@ static inline kiln_layer *levels_of(kiln_manifest *m, const kiln_layer *baked)
     kiln_level_tree t;
     OK(kiln_level_tree_plan(baked, &t, &err));
     kiln_layer *l = new_test_layer("levels", 2 * t.n_nodes);
-    uint32_t *last = calloc(t.n_nodes + 1, sizeof *last); /* coarsest level of each node, and its rows */
+    /* coarsest level of each node, and its rows */
+    uint32_t *last = calloc(t.n_nodes + 1, sizeof *last);
     uint64_t *rows = calloc(t.n_nodes + 1, sizeof *rows);
     for (uint32_t i = 0; i < t.n_nodes; i++) {
         const kiln_level_node *n = &t.nodes[i];
@@ -136,7 +143,8 @@ static inline kiln_layer *levels_of(kiln_manifest *m, const kiln_layer *baked)
     return l;
 }
 
-/* Seven leaves: three of cell /0, one that is alone in its cells /2/4 and /2, two runs of children of the root, one without rows.
+/* Seven leaves: three of cell /0, one that is alone in its cells /2/4 and /2, two runs of children
+ * of the root, one without rows.
  */
 static const chunk_place small_places[] = {
     {"/0/0-3", "/0", 5},   {"/0/4", "/0", 8}, {"/0/5-7", "/0", 3}, {"/1", "/", 0},
@@ -156,7 +164,8 @@ static inline kiln_layer *visibility_of(kiln_manifest *m, const kiln_layer *bake
 {
     kiln_layer *l = new_test_layer("visibility", baked->n_chunks);
     for (uint32_t i = 0; i < baked->n_chunks; i++) {
-        kiln_chunk *c = add_test_chunk(l, baked->chunks[i].name, baked->chunks[i].parent, baked->chunks[i].count);
+        kiln_chunk *c = add_test_chunk(l, baked->chunks[i].name, baked->chunks[i].parent,
+                                       baked->chunks[i].count);
         add_test_plane(m, c, &(plane_shape){"visibility", KILN_TYPE_F32, 1});
     }
     return l;

@@ -1,5 +1,5 @@
-/* levels: the tree that names of chunks make, layers of levels put and read again with their errors and what they stand for, and
- * everything that can be wrong with a tree. */
+/* levels: the tree that names of chunks make, layers of levels put and read again with their errors
+ * and what they stand for, and everything that can be wrong with a tree. */
 #include "levels_fixture.h"
 #include "schema/gc.h"
 
@@ -43,14 +43,16 @@ static void plan_is(const chunk_place *places, uint32_t n, const char *want)
     kiln_layer_free(baked);
 }
 
-/* ---- the tree -------------------------------------------------------------------------------------------------------- */
+/* ---- the tree -------------------------------------------------------------------------------- */
 static void nodes_are_chunks_and_cells_with_two_or_more_of_them(void **state)
 {
     (void)state;
-    plan_is(small_places, N_SMALL, "/0/0-3</0 /0/4</0 /0/5-7</0 /0</ /2/4/1</ /3-5</ /6/0</6 /6/1-7</6 /6</ /< ");
+    plan_is(small_places, N_SMALL,
+            "/0/0-3</0 /0/4</0 /0/5-7</0 /0</ /2/4/1</ /3-5</ /6/0</6 /6/1-7</6 /6</ /< ");
     plan_is((chunk_place[]){{"/", "", 9}}, 1, "/< ");
     plan_is((chunk_place[]){{"/3/1/2", "/3/1", 9}}, 1, "/3/1/2< ");
-    plan_is((chunk_place[]){{"/3/1/2", "/3/1", 9}, {"/3/1/3", "/3/1", 1}}, 2, "/3/1/2</3/1 /3/1/3</3/1 /3/1< ");
+    plan_is((chunk_place[]){{"/3/1/2", "/3/1", 9}, {"/3/1/3", "/3/1", 1}}, 2,
+            "/3/1/2</3/1 /3/1/3</3/1 /3/1< ");
     plan_is((chunk_place[]){{"/1", "/", 0}}, 1, "");
     plan_is(NULL, 0, "");
 }
@@ -67,15 +69,18 @@ static void a_cell_of_many_nodes_gets_nodes_between(void **state)
     }
     kiln_layer *baked = baked_of(NULL, places, N);
     kiln_level_tree t = plan(baked);
-    assert_int_equal(t.n_nodes, N + 10 + 2 + 1); /* 75 are 9 runs of 8 and one of 3; ten nodes are two runs */
+    /* 75 are 9 runs of 8 and one of 3; ten nodes are two runs */
+    assert_int_equal(t.n_nodes, N + 10 + 2 + 1);
     assert_string_equal(t.nodes[t.n_nodes - 1].name, "/2");
     assert_int_equal(t.nodes[t.n_nodes - 1].rows, 10 * N);
     assert_int_equal(node_of(&t, "/2+9")->n_children, 3);
     assert_int_equal(node_of(&t, "/2+10")->n_children, 8);
     assert_int_equal(node_of(&t, "/2+11")->n_children, 2);
-    for (uint32_t i = 0; i < t.n_nodes; i++) assert_true(t.nodes[i].n_children <= KILN_NODE_CHILDREN);
+    for (uint32_t i = 0; i < t.n_nodes; i++)
+        assert_true(t.nodes[i].n_children <= KILN_NODE_CHILDREN);
     kiln_level_tree_release(&t);
-    places[9] = (chunk_place){"/2/1.9", "/2", 0}; /* nine nodes: a run of eight, and one that stays itself */
+    /* nine nodes: a run of eight, and one that stays itself */
+    places[9] = (chunk_place){"/2/1.9", "/2", 0};
     kiln_layer_free(baked);
     baked = baked_of(NULL, places, 10);
     t = plan(baked);
@@ -100,13 +105,15 @@ static void indices_of_a_tree_fit_together(void **state)
             const kiln_level_node *child = &t.nodes[t.children[n->first_child + k]];
             assert_true(t.children[n->first_child + k] < i);
             assert_int_equal(child->parent, i);
-            assert_true(child->box_min[0] >= n->box_min[0] && child->reach_max[2] <= n->reach_max[2]);
+            assert_true(child->box_min[0] >= n->box_min[0] &&
+                        child->reach_max[2] <= n->reach_max[2]);
             rows += child->rows;
         }
         assert_int_equal(rows, n->rows);
     }
     const kiln_level_node *cell = node_of(&t, "/0"), *root = &t.nodes[t.n_nodes - 1];
-    assert_true(cell->box_min[1] == 0 && cell->box_max[1] == 3 && cell->reach_min[1] == -0.5f && cell->reach_max[1] == 3.5f);
+    assert_true(cell->box_min[1] == 0 && cell->box_max[1] == 3 && cell->reach_min[1] == -0.5f &&
+                cell->reach_max[1] == 3.5f);
     assert_true(root->box_min[0] == 0 && root->box_max[0] == 8);
     assert_int_equal(root->rows, baked->count);
     kiln_level_tree_release(&t);
@@ -117,9 +124,11 @@ static void indices_of_a_tree_fit_together(void **state)
 static void a_strangers_names_make_a_tree_or_a_sentence(void **state)
 {
     (void)state;
-    plan_is((chunk_place[]){{"/0/0", "/0", 1}, {"/1/0", "/1", 1}, {"/0/1", "/0", 1}, {"/1/1", "/1", 1}}, 4,
-            "/0/0</0 /0/1</0 /0</ /1/0</1 /1/1</1 /1</ /< ");
-    plan_is((chunk_place[]){{"a", "b", 1}, {"c", "", 1}, {"d", "//", 1}, {"e", "x//y", 1}}, 4, "a</ c</ d</ e</ /< ");
+    plan_is(
+        (chunk_place[]){{"/0/0", "/0", 1}, {"/1/0", "/1", 1}, {"/0/1", "/0", 1}, {"/1/1", "/1", 1}},
+        4, "/0/0</0 /0/1</0 /0</ /1/0</1 /1/1</1 /1</ /< ");
+    plan_is((chunk_place[]){{"a", "b", 1}, {"c", "", 1}, {"d", "//", 1}, {"e", "x//y", 1}}, 4,
+            "a</ c</ d</ e</ /< ");
     char deep[96];
     for (int i = 0; i < 47; i++) memcpy(deep + 2 * i, "/0", 3);
     plan_is((chunk_place[]){{"a", deep, 1}, {"b", "/", 1}}, 2, "a</ b</ /< ");
@@ -135,7 +144,7 @@ static void a_strangers_names_make_a_tree_or_a_sentence(void **state)
     kiln_layer_free(baked);
 }
 
-/* ---- levels ---------------------------------------------------------------------------------------------------------- */
+/* ---- levels ---------------------------------------------------------------------------------- */
 static void a_tree_has_the_levels_of_each_node(void **state)
 {
     (void)state;
@@ -169,7 +178,10 @@ static void drop_chunk(kiln_layer *l, uint32_t i)
     for (; i + 1 < l->n_chunks; i++) swap_chunks(l, i, i + 1);
     l->n_chunks--;
 }
-static void rename_chunk(kiln_chunk *c, const char *name) { snprintf(c->name, sizeof c->name, "%s", name); }
+static void rename_chunk(kiln_chunk *c, const char *name)
+{
+    snprintf(c->name, sizeof c->name, "%s", name);
+}
 
 static void other_parent(kiln_layer *l) { strcpy(l->chunks[3].parent, "/2"); }
 static void parent_that_is_not_there(kiln_layer *l) { strcpy(l->chunks[0].parent, "/0/0"); }
@@ -212,7 +224,10 @@ static void error_is_no_number(kiln_layer *l) { l->chunks[1].errors[1] = NAN; }
 static void error_falls(kiln_layer *l) { l->chunks[1].errors[2] = 0; }
 static void other_footprints(kiln_layer *l) { l->chunks[1].error_step = -4; }
 static void fewer_footprints(kiln_layer *l) { l->chunks[1].n_errors = 2; }
-static void a_node_without_errors(kiln_layer *l) { l->chunks[0].n_errors = l->chunks[1].n_errors = 0; }
+static void a_node_without_errors(kiln_layer *l)
+{
+    l->chunks[0].n_errors = l->chunks[1].n_errors = 0;
+}
 static void of_another_bake(kiln_layer *l) { l->origin.bytes[3] ^= 1; }
 
 static const struct {
@@ -257,7 +272,8 @@ static void what_is_wrong_with_a_tree_is_named(void **state)
         kiln_layer *levels = levels_of(NULL, baked);
         const uint32_t n = levels->n_chunks;
         changes[i].change(levels);
-        if (kiln_level_tree_make(baked, levels, &t, &err) != KILN_E_INPUT) fail_msg("change %zu was accepted", i);
+        if (kiln_level_tree_make(baked, levels, &t, &err) != KILN_E_INPUT)
+            fail_msg("change %zu was accepted", i);
         assert_says(&err, changes[i].says);
         assert_null(t.nodes);
         if (levels->n_chunks > n) levels->n_chunks = n;
@@ -267,7 +283,7 @@ static void what_is_wrong_with_a_tree_is_named(void **state)
     kiln_layer_free(baked);
 }
 
-/* ---- stored ---------------------------------------------------------------------------------------------------------- */
+/* ---- stored ---------------------------------------------------------------------------------- */
 static kiln_manifest *small_manifest(void **state)
 {
     char path[600];
@@ -297,7 +313,8 @@ static void levels_are_read_as_they_were_put(void **state)
         assert_int_equal(levels->chunks[i].level, made->chunks[i].level);
         assert_int_equal(levels->chunks[i].n_errors, 3);
         assert_int_equal(levels->chunks[i].error_step, -5);
-        assert_memory_equal(levels->chunks[i].errors, made->chunks[i].errors, sizeof made->chunks[i].errors);
+        assert_memory_equal(levels->chunks[i].errors, made->chunks[i].errors,
+                            sizeof made->chunks[i].errors);
     }
     OK(kiln_level_tree_make(baked, levels, &t, &err));
     kiln_level_tree_release(&t);
@@ -329,13 +346,14 @@ static kiln_hash digest_of_view(kiln_manifest *m, const char *kind)
     sqlite3_stmt *s;
     kiln_hasher *h = kiln_hasher_new();
     (void)sqlite3_db_config(kiln_manifest_sqlite(m), SQLITE_DBCONFIG_ENABLE_VIEW, 1, NULL);
-    assert_int_equal(
-        sqlite3_prepare_v2(kiln_manifest_sqlite(m),
-                           "SELECT line FROM digest_line WHERE kind = 'layer' AND name = ? ORDER BY major, minor, segment", -1, &s,
-                           NULL),
-        SQLITE_OK);
+    assert_int_equal(sqlite3_prepare_v2(kiln_manifest_sqlite(m),
+                                        "SELECT line FROM digest_line WHERE kind = 'layer' AND "
+                                        "name = ? ORDER BY major, minor, segment",
+                                        -1, &s, NULL),
+                     SQLITE_OK);
     sqlite3_bind_text(s, 1, kind, -1, SQLITE_STATIC);
-    while (sqlite3_step(s) == SQLITE_ROW) kiln_hasher_update(h, sqlite3_column_text(s, 0), (size_t)sqlite3_column_bytes(s, 0));
+    while (sqlite3_step(s) == SQLITE_ROW)
+        kiln_hasher_update(h, sqlite3_column_text(s, 0), (size_t)sqlite3_column_bytes(s, 0));
     sqlite3_finalize(s);
     return kiln_hasher_end(h);
 }
@@ -368,20 +386,25 @@ static void digest_antialiased(kiln_layer *l) { l->origin_antialiased = true; }
 static void digest_near(kiln_layer *l) { l->origin_near = 0.01; }
 static void digest_parent(kiln_layer *l) { strcpy(l->chunks[0].parent, "/1"); }
 static void digest_step(kiln_layer *l) { l->chunks[0].error_step++; }
-static void digest_errors(kiln_layer *l) { l->chunks[0].errors[2] = nextafterf(l->chunks[0].errors[2], 0); }
+static void digest_errors(kiln_layer *l)
+{
+    l->chunks[0].errors[2] = nextafterf(l->chunks[0].errors[2], 0);
+}
 static void digest_fewer(kiln_layer *l) { l->chunks[0].n_errors--; }
 
 static void all_that_levels_say_is_in_the_digest(void **state)
 {
     (void)state;
-    static layer_fn *const all[] = {digest_origin, digest_profile, digest_antialiased, digest_near,
-                                    digest_parent, digest_step,    digest_errors,      digest_fewer};
+    static layer_fn *const all[] = {digest_origin, digest_profile, digest_antialiased,
+                                    digest_near,   digest_parent,  digest_step,
+                                    digest_errors, digest_fewer};
     kiln_layer *baked = baked_of(NULL, small_places, N_SMALL);
     for (size_t i = 0; i < sizeof all / sizeof *all; i++) {
         kiln_layer *l = levels_of(NULL, baked);
         const kiln_hash before = kiln_layer_digest(l);
         all[i](l);
-        if (kiln_hash_equal(before, kiln_layer_digest(l))) fail_msg("change %zu changes no digest", i);
+        if (kiln_hash_equal(before, kiln_layer_digest(l)))
+            fail_msg("change %zu changes no digest", i);
         kiln_layer_free(l);
     }
     kiln_layer_free(baked);
@@ -407,7 +430,8 @@ static void without_weights(kiln_layer *l)
 {
     for (uint32_t i = 0; i < l->n_chunks; i++)
         for (uint32_t p = 0; p < l->chunks[i].n_planes; p++)
-            if (strcmp(l->chunks[i].planes[p].name, "weights") == 0) strcpy(l->chunks[i].planes[p].name, "spacing2");
+            if (strcmp(l->chunks[i].planes[p].name, "weights") == 0)
+                strcpy(l->chunks[i].planes[p].name, "spacing2");
 }
 
 static const struct {
@@ -416,7 +440,8 @@ static const struct {
 } rows[] = {
     {bad_level, "is of level 0; levels are 1 to 32, and its name must end with its level"},
     {level_above, "is of level 33; levels are 1 to 32, and its name must end with its level"},
-    {name_of_another_level, "is of level 1; levels are 1 to 32, and its name must end with its level"},
+    {name_of_another_level,
+     "is of level 1; levels are 1 to 32, and its name must end with its level"},
     {no_node, "is of level 1; levels are 1 to 32, and its name must end with its level"},
     {without_origin, "does not say which layer its levels are of"},
     {without_profile, "was measured with a profile that has no name"},
@@ -442,7 +467,8 @@ static void a_row_that_says_what_it_cannot_is_not_put(void **state)
         rows[i].change(l);
         l->count = 0;
         for (uint32_t k = 0; k < l->n_chunks; k++) l->count += l->chunks[k].count;
-        if (kiln_layer_put(m, l, &err) != KILN_E_INPUT) fail_msg("row %zu was put, or: %s", i, err.msg);
+        if (kiln_layer_put(m, l, &err) != KILN_E_INPUT)
+            fail_msg("row %zu was put, or: %s", i, err.msg);
         assert_says(&err, rows[i].says);
         kiln_layer_free(l);
     }
@@ -458,7 +484,7 @@ static void a_row_that_says_what_it_cannot_is_not_put(void **state)
     kiln_manifest_close(m);
 }
 
-/* ---- verify, and a stranger's levels ------------------------------------------------------------------------------------ */
+/* ---- verify, and a stranger's levels --------------------------------------------------------- */
 static void add_sentence(void *context, const char *sentence)
 {
     char *text = context;
@@ -498,8 +524,8 @@ static kiln_status read_levels(kiln_manifest *m, kiln_error *err)
         KILN_GO(kiln_layer_get(m, kinds[k], &l, err));
         for (uint32_t i = 0; i < l->n_chunks; i++)
             for (uint32_t p = 0; p < l->chunks[i].n_planes; p++)
-                KILN_GO(kiln_plane_read(m, &l->chunks[i], l->chunks[i].planes[p].name, data, l->chunks[i].planes[p].data.raw_bytes,
-                                        err));
+                KILN_GO(kiln_plane_read(m, &l->chunks[i], l->chunks[i].planes[p].name, data,
+                                        l->chunks[i].planes[p].data.raw_bytes, err));
     }
     KILN_GO(kiln_level_tree_make(baked, l, &t, err));
 done:
@@ -516,10 +542,13 @@ static const struct {
     const char *sql, *says;
     bool by_verify_alone;
 } damages[] = {
-    {"DELETE FROM level_origin", "layer 'levels' does not say which layer its levels are of", false},
+    {"DELETE FROM level_origin", "layer 'levels' does not say which layer its levels are of",
+     false},
     {"UPDATE level_origin SET baked = zeroblob(15)", "a hash does not have 16 bytes", false},
-    {"UPDATE level_origin SET baked = zeroblob(16)", "does not say which layer its levels are of", false},
-    {"UPDATE level_origin SET baked = x'00112233445566778899aabbccddeeff'", "to the current layer 'baked'", true},
+    {"UPDATE level_origin SET baked = zeroblob(16)", "does not say which layer its levels are of",
+     false},
+    {"UPDATE level_origin SET baked = x'00112233445566778899aabbccddeeff'",
+     "to the current layer 'baked'", true},
     {"UPDATE level_origin SET profile = '../x'", "a profile that has no name", false},
     {"UPDATE level_origin SET antialiased = 2", "it is neither 0 nor 1", false},
     {"UPDATE level_origin SET near_m = -1", "a near plane at -1", false},
@@ -528,33 +557,44 @@ static const struct {
     {"UPDATE level_error SET errors = zeroblob(36)", "its errors have 36 bytes", false},
     {"UPDATE level_error SET errors = zeroblob(5)", "its errors have 5 bytes", false},
     {"UPDATE level_error SET step = 5000", "from step 5000 on", false},
-    {"UPDATE level_error SET errors = x'0000c07f'" ERRORS_OF(0), "its error number 0 is nan", false},
+    {"UPDATE level_error SET errors = x'0000c07f'" ERRORS_OF(0), "its error number 0 is nan",
+     false},
     {"UPDATE level_error SET errors = x'000080bf'" ERRORS_OF(0), "its error number 0 is -1", false},
     {"UPDATE level_error SET errors = x'0000803f0000a040'" ERRORS_OF(0),
      "its error in pixels grows with the footprint, from 1 to 5", false},
-    {"UPDATE level_error SET errors = zeroblob(12)" ERRORS_OF(1), "has an error of 0, less than the finer '/0/0-3@1'", false},
+    {"UPDATE level_error SET errors = zeroblob(12)" ERRORS_OF(1),
+     "has an error of 0, less than the finer '/0/0-3@1'", false},
     {"UPDATE level_error SET step = -4" ERRORS_OF(1), "errors of other footprints", false},
     {"DELETE FROM level_error" ERRORS_OF(1), "errors of other footprints", false},
     {"DELETE FROM level_error" ERRORS_OF(6), "only one has errors", false},
     {"DELETE FROM level_error", "claims the digest", true},
-    {"UPDATE chunk SET parent = '/2'" CHUNK(0), "chunk '/0/0-3@1' has the parent '/2', but it must be '/0'", false},
-    {"UPDATE chunk SET parent = '/0'" CHUNK(6), "chunk '/0@3' has the parent '/0', but it must be '/'", false},
-    {"UPDATE chunk SET level = 7" CHUNK(6), "is of level 7; levels are 1 to 32, and its name must end with its level", false},
+    {"UPDATE chunk SET parent = '/2'" CHUNK(0),
+     "chunk '/0/0-3@1' has the parent '/2', but it must be '/0'", false},
+    {"UPDATE chunk SET parent = '/0'" CHUNK(6),
+     "chunk '/0@3' has the parent '/0', but it must be '/'", false},
+    {"UPDATE chunk SET level = 7" CHUNK(6),
+     "is of level 7; levels are 1 to 32, and its name must end with its level", false},
     {"UPDATE chunk SET name = '/0@5', level = 5" CHUNK(6), "level 3 of '/0' must follow", false},
-    {"UPDATE chunk SET name = '/0/0@1'" CHUNK(0), "has no levels of '/0/0-3', which come before '/0/0@1'", false},
-    {"DELETE FROM chunk" CHUNK(6) "; UPDATE chunk SET ordinal = ordinal - 1 WHERE ordinal > 6 AND" OF_LEVELS
-                                  "; UPDATE layer SET count = (SELECT sum(count) FROM chunk WHERE" OF_LEVELS
-                                  ") WHERE kind = 'levels'",
+    {"UPDATE chunk SET name = '/0/0@1'" CHUNK(0),
+     "has no levels of '/0/0-3', which come before '/0/0@1'", false},
+    {"DELETE FROM chunk" CHUNK(
+         6) "; UPDATE chunk SET ordinal = ordinal - 1 WHERE ordinal > 6 AND" OF_LEVELS
+            "; UPDATE layer SET count = (SELECT sum(count) FROM chunk WHERE" OF_LEVELS
+            ") WHERE kind = 'levels'",
      "has no levels of '/0', which come before '/2/4/1@1'", false},
     {"UPDATE plane SET name = 'rgb' WHERE name = 'source_count'", "plane 'rgb' is u32 x 1", false},
-    {"UPDATE plane SET name = 'extra/w' WHERE name = 'weights'", "layer 'levels', chunk '/0/0-3@1' has no plane 'weights'", false},
-    {"UPDATE plane SET name = 'extra/v' WHERE name = 'visibility' AND chunk IN (SELECT chunk.id FROM chunk JOIN layer ON layer.id "
+    {"UPDATE plane SET name = 'extra/w' WHERE name = 'weights'",
+     "layer 'levels', chunk '/0/0-3@1' has no plane 'weights'", false},
+    {"UPDATE plane SET name = 'extra/v' WHERE name = 'visibility' AND chunk IN (SELECT chunk.id "
+     "FROM chunk JOIN layer ON layer.id "
      "= "
      "chunk.layer WHERE kind = 'visibility')",
      "layer 'visibility', chunk '/0/0-3' has no plane 'visibility'", false},
-    {"UPDATE chunk SET name = '/9' WHERE ordinal = 5 AND layer = (SELECT id FROM layer WHERE kind = 'visibility')",
+    {"UPDATE chunk SET name = '/9' WHERE ordinal = 5 AND layer = (SELECT id FROM layer WHERE kind "
+     "= 'visibility')",
      "layer 'visibility': chunk '/9' has 7 rows, but its counterpart '/3-5' has 7", true},
-    {"DELETE FROM chunk WHERE ordinal = 7 AND layer = (SELECT id FROM layer WHERE kind = 'visibility')",
+    {"DELETE FROM chunk WHERE ordinal = 7 AND layer = (SELECT id FROM layer WHERE kind = "
+     "'visibility')",
      "layer 'visibility' has 7 chunks instead of the 8 of 'baked'", true},
 };
 
@@ -563,7 +603,9 @@ static void damage(const char *path, const char *sql)
     sqlite3 *db = NULL;
     char *why = NULL;
     assert_int_equal(sqlite3_open(path, &db), SQLITE_OK);
-    assert_int_equal(sqlite3_exec(db, "PRAGMA ignore_check_constraints = ON; PRAGMA foreign_keys = ON", NULL, NULL, NULL),
+    assert_int_equal(sqlite3_exec(db,
+                                  "PRAGMA ignore_check_constraints = ON; PRAGMA foreign_keys = ON",
+                                  NULL, NULL, NULL),
                      SQLITE_OK);
     if (sqlite3_exec(db, sql, NULL, NULL, &why) != SQLITE_OK) fail_msg("%s: %s", sql, why);
     if (sqlite3_total_changes(db) == 0) fail_msg("changes nothing: %s", sql);
@@ -580,16 +622,20 @@ static void every_damage_of_levels_is_named(void **state)
         damage(in_scratch(state, "m.db", path), damages[i].sql);
         kiln_manifest *m = open_manifest(path, KILN_OPEN_READ);
         const kiln_status st = read_levels(m, &err);
-        if (!damages[i].by_verify_alone && st != KILN_E_INPUT && st != KILN_E_IO) fail_msg("read: %s", damages[i].sql);
+        if (!damages[i].by_verify_alone && st != KILN_E_INPUT && st != KILN_E_IO)
+            fail_msg("read: %s", damages[i].sql);
         if (!damages[i].by_verify_alone) assert_says(&err, damages[i].says);
-        if (verify_says(m, false, text, &err) != KILN_E_IO) fail_msg("verified: %s", damages[i].sql);
-        if (!strstr(text, damages[i].says)) fail_msg("%s\nnot said: %s\nbut:\n%s", damages[i].sql, damages[i].says, text);
+        if (verify_says(m, false, text, &err) != KILN_E_IO)
+            fail_msg("verified: %s", damages[i].sql);
+        if (!strstr(text, damages[i].says))
+            fail_msg("%s\nnot said: %s\nbut:\n%s", damages[i].sql, damages[i].says, text);
         kiln_manifest_close(m);
         assert_int_equal(unlink(path), 0);
     }
 }
 
-/* Another bake leaves the levels as they are, stale, with chunks that are there or that kiln-gc has dropped. */
+/* Another bake leaves the levels as they are, stale, with chunks that are there or that kiln-gc has
+ * dropped. */
 static void levels_of_an_earlier_bake_are_no_damage(void **state)
 {
     kiln_error err = {0};
@@ -599,11 +645,13 @@ static void levels_of_an_earlier_bake_are_no_damage(void **state)
     put_current(m, "chunk", other);
     run_sql(m, "UPDATE stage SET state = 'stale' WHERE name = 'lod'");
     if (verify_says(m, false, text, &err) != KILN_OK) fail_msg("%s", text);
-    run_sql(m, "DELETE FROM layer WHERE kind = 'baked' AND id NOT IN (SELECT layer FROM stage_output WHERE layer IS NOT NULL)");
+    run_sql(m, "DELETE FROM layer WHERE kind = 'baked' AND id NOT IN (SELECT layer FROM "
+               "stage_output WHERE layer IS NOT NULL)");
     if (verify_says(m, false, text, &err) != KILN_OK) fail_msg("%s", text);
     run_sql(m, "UPDATE stage SET state = 'fresh' WHERE name = 'lod'");
     assert_int_equal(verify_says(m, false, text, &err), KILN_E_IO);
-    assert_non_null(strstr(text, "layer 'levels' does not belong to the current layer 'baked', although its stage is fresh"));
+    assert_non_null(strstr(text, "layer 'levels' does not belong to the current layer 'baked', "
+                                 "although its stage is fresh"));
     kiln_layer_free(other);
     kiln_manifest_close(m);
 }
@@ -622,8 +670,10 @@ static void values_that_levels_cannot_have_are_named(void **state)
         {"source_row", 1, "row 0 stands for 1 source rows from 1 to 0"},
         {"source_count", 2, "row 0 stands for 2 source rows from 0 to 0"},
         {"weights", 0xbf800000, "plane 'weights' holds a weight below 0"},
-        {"visibility", 0, "plane 'visibility' holds a visibility that is not above 0 and at most 1"},
-        {"visibility", 0x3f800001, "plane 'visibility' holds a visibility that is not above 0 and at most 1"},
+        {"visibility", 0,
+         "plane 'visibility' holds a visibility that is not above 0 and at most 1"},
+        {"visibility", 0x3f800001,
+         "plane 'visibility' holds a visibility that is not above 0 and at most 1"},
         {"visibility", 0x7fc00000, "plane 'visibility' holds nan"},
     };
     char path[600];
@@ -633,11 +683,11 @@ static void values_that_levels_cannot_have_are_named(void **state)
         const uint32_t words[2] = {values[i].word, values[i].word};
         kiln_manifest *m = small_manifest(state);
         const kiln_hash hash = put_bytes(m, words, sizeof words, 4);
-        snprintf(
-            sql, sizeof sql,
-            "UPDATE plane_segment SET hash = x'%s' WHERE plane = (SELECT plane.id FROM plane JOIN chunk ON chunk.id = plane.chunk"
-            " WHERE chunk.name = '/0/0-3@1' AND plane.name = '%s')",
-            kiln_hash_hex(hash, hex), values[i].plane);
+        snprintf(sql, sizeof sql,
+                 "UPDATE plane_segment SET hash = x'%s' WHERE plane = (SELECT plane.id FROM plane "
+                 "JOIN chunk ON chunk.id = plane.chunk"
+                 " WHERE chunk.name = '/0/0-3@1' AND plane.name = '%s')",
+                 kiln_hash_hex(hash, hex), values[i].plane);
         run_sql(m, sql);
         assert_int_equal(verify_says(m, false, text, &err), KILN_E_IO);
         if (!strstr(text, values[i].says)) fail_msg("not said: %s\nbut:\n%s", values[i].says, text);
@@ -646,7 +696,7 @@ static void values_that_levels_cannot_have_are_named(void **state)
     }
 }
 
-/* ---- kiln-gc ----------------------------------------------------------------------------------------------------------- */
+/* ---- kiln-gc --------------------------------------------------------------------------------- */
 static void collection_keeps_current_levels_and_drops_old_ones_whole(void **state)
 {
     kiln_error err = {0};
@@ -686,16 +736,24 @@ int main(void)
         cmocka_unit_test(a_strangers_names_make_a_tree_or_a_sentence),
         cmocka_unit_test(a_tree_has_the_levels_of_each_node),
         cmocka_unit_test(what_is_wrong_with_a_tree_is_named),
-        cmocka_unit_test_setup_teardown(levels_are_read_as_they_were_put, make_scratch, remove_scratch),
-        cmocka_unit_test_setup_teardown(levels_of_another_bake_are_stale, make_scratch, remove_scratch),
-        cmocka_unit_test_setup_teardown(the_view_prints_what_a_digest_is_of, make_scratch, remove_scratch),
+        cmocka_unit_test_setup_teardown(levels_are_read_as_they_were_put, make_scratch,
+                                        remove_scratch),
+        cmocka_unit_test_setup_teardown(levels_of_another_bake_are_stale, make_scratch,
+                                        remove_scratch),
+        cmocka_unit_test_setup_teardown(the_view_prints_what_a_digest_is_of, make_scratch,
+                                        remove_scratch),
         cmocka_unit_test(all_that_levels_say_is_in_the_digest),
-        cmocka_unit_test_setup_teardown(a_row_that_says_what_it_cannot_is_not_put, make_scratch, remove_scratch),
+        cmocka_unit_test_setup_teardown(a_row_that_says_what_it_cannot_is_not_put, make_scratch,
+                                        remove_scratch),
         cmocka_unit_test_setup_teardown(sound_levels_pass, make_scratch, remove_scratch),
-        cmocka_unit_test_setup_teardown(every_damage_of_levels_is_named, make_scratch, remove_scratch),
-        cmocka_unit_test_setup_teardown(levels_of_an_earlier_bake_are_no_damage, make_scratch, remove_scratch),
-        cmocka_unit_test_setup_teardown(values_that_levels_cannot_have_are_named, make_scratch, remove_scratch),
-        cmocka_unit_test_setup_teardown(collection_keeps_current_levels_and_drops_old_ones_whole, make_scratch, remove_scratch),
+        cmocka_unit_test_setup_teardown(every_damage_of_levels_is_named, make_scratch,
+                                        remove_scratch),
+        cmocka_unit_test_setup_teardown(levels_of_an_earlier_bake_are_no_damage, make_scratch,
+                                        remove_scratch),
+        cmocka_unit_test_setup_teardown(values_that_levels_cannot_have_are_named, make_scratch,
+                                        remove_scratch),
+        cmocka_unit_test_setup_teardown(collection_keeps_current_levels_and_drops_old_ones_whole,
+                                        make_scratch, remove_scratch),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -1,5 +1,5 @@
-/* Linear scales, opacities, rotations and codes that writers store: against the formulas in long double, and there and back through
- * what readers make of them. */
+/* Linear scales, opacities, rotations and codes that writers store: against the formulas in long
+ * double, and there and back through what readers make of them. */
 #include "stages/formats/linear.h"
 
 #include "stages/formats/clean_rows.h"
@@ -34,7 +34,8 @@ static double ulps(float v, long double exact)
     return (double)(fabsl((long double)v - exact) / ldexpl(1, e - 24));
 }
 
-/* The next floats of both signs of at most `largest`, with these steps; false: there were none left. */
+/* The next floats of both signs of at most `largest`, with these steps; false: there were none
+ * left. */
 static bool next_values(uint64_t *bits, float largest)
 {
     uint64_t n = 0;
@@ -50,12 +51,14 @@ static void scales_are_the_nearest_floats(void **state)
     (void)state;
     for (uint64_t bits = 2; next_values(&bits, 88);) {
         kiln_linear_scales(BATCH, values, stored);
-        for (int i = 0; i < BATCH; i++) worst = fmax(worst, ulps(stored[i], expl((long double)values[i])));
+        for (int i = 0; i < BATCH; i++)
+            worst = fmax(worst, ulps(stored[i], expl((long double)values[i])));
     }
     print_message("largest error %.6f ulp\n", worst);
     assert_true(worst < 0.501);
     kiln_linear_scales(4, (const float[]){-HUGE_VALF, -1e30f, 1e30f, HUGE_VALF}, stored);
-    assert_true(stored[0] == 0 && stored[1] == 0 && stored[2] == HUGE_VALF && stored[3] == HUGE_VALF);
+    assert_true(stored[0] == 0 && stored[1] == 0 && stored[2] == HUGE_VALF &&
+                stored[3] == HUGE_VALF);
 }
 
 static void opacities_are_the_nearest_floats_that_have_a_logit(void **state)
@@ -90,26 +93,31 @@ static void what_was_stored_is_stored_again(void **state)
         kiln_log_scales(BATCH, stored, back);
         kiln_linear_scales(BATCH, back, again);
         assert_memory_equal(stored, again, sizeof stored);
-        for (int i = 0; i < BATCH; i++) assert_true(fabsf(values[i]) < 1 || back[i] == values[i] || values[i] < -87);
+        for (int i = 0; i < BATCH; i++)
+            assert_true(fabsf(values[i]) < 1 || back[i] == values[i] || values[i] < -87);
         (void)kiln_alphas(BATCH, values, stored);
         for (int i = 0; i < BATCH; i++) alphas[i] = (double)stored[i];
         kiln_alpha_logits(BATCH, alphas, back);
         (void)kiln_alphas(BATCH, back, again);
         assert_memory_equal(stored, again, sizeof stored);
-        for (int i = 0; i < BATCH; i++) assert_true(values[i] > -2.5f || values[i] < -87 || back[i] == values[i]);
+        for (int i = 0; i < BATCH; i++)
+            assert_true(values[i] > -2.5f || values[i] < -87 || back[i] == values[i]);
     }
 }
 
 static void rotations_become_unit_ones_once(void **state)
 {
-    const float quats[4][4] = {{2, 0, 0, 1e-30f}, {0, 0, 0, 0.6f}, {0, 3e38f, 0, 0.8f}, {0, 0, 0, 1e-5f}};
+    const float quats[4][4] = {
+        {2, 0, 0, 1e-30f}, {0, 0, 0, 0.6f}, {0, 3e38f, 0, 0.8f}, {0, 0, 0, 1e-5f}};
     float unit[4][4], twice[4][4];
     (void)state;
     kiln_unit_quats(4, quats[0], unit[0]);
-    const float expected[4][4] = {{1, 0, 1, 1e-30f}, {0, 0, 0, 0.6f}, {0, 1, 0, 0.8f}, {0, 0, 0, 1e-5f}};
+    const float expected[4][4] = {
+        {1, 0, 1, 1e-30f}, {0, 0, 0, 0.6f}, {0, 1, 0, 0.8f}, {0, 0, 0, 1e-5f}};
     for (int i = 0; i < 3; i++)
         for (int c = 0; c < 4; c++) assert_true(unit[c][i] == expected[c][i]);
-    for (int c = 0; c < 4; c++) assert_true(unit[c][3] == quats[c][3]); /* 1 + 1e-10: as near as floats come */
+    /* 1 + 1e-10: as near as floats come */
+    for (int c = 0; c < 4; c++) assert_true(unit[c][3] == quats[c][3]);
     kiln_unit_quats(4, unit[0], twice[0]);
     assert_memory_equal(unit, twice, sizeof unit);
 }

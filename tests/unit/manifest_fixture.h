@@ -1,5 +1,5 @@
-/* manifest_fixture -- a scratch folder and a small, whole manifest: two chunks of three and one Gaussians, one camera, one
- * tile table of 2 x 2 tiles in two bands, one image. */
+/* manifest_fixture -- a scratch folder and a small, whole manifest: two chunks of three and one
+ * Gaussians, one camera, one tile table of 2 x 2 tiles in two bands, one image. */
 #ifndef KILN_TESTS_MANIFEST_FIXTURE_H
 #define KILN_TESTS_MANIFEST_FIXTURE_H
 
@@ -63,7 +63,8 @@ static inline kiln_manifest *open_manifest(const char *path, kiln_open_mode mode
 static inline void run_sql(kiln_manifest *m, const char *sql)
 {
     char *text = NULL;
-    if (sqlite3_exec(kiln_manifest_sqlite(m), sql, NULL, NULL, &text) != SQLITE_OK) fail_msg("%s: %s", sql, text);
+    if (sqlite3_exec(kiln_manifest_sqlite(m), sql, NULL, NULL, &text) != SQLITE_OK)
+        fail_msg("%s: %s", sql, text);
 }
 
 static inline int64_t number_of(kiln_manifest *m, const char *sql)
@@ -92,7 +93,7 @@ static inline kiln_array array_of(kiln_hash *hash, uint64_t bytes)
     return (kiln_array){.raw_bytes = bytes, .n_segments = 1, .segments = hash};
 }
 
-/* ---- the layer --------------------------------------------------------------------------------------------------- */
+/* ---- the layer ------------------------------------------------------------------------------- */
 enum { FIXTURE_CHUNKS = 2, FIXTURE_PLANES = 7 };
 typedef struct {
     kiln_layer layer;
@@ -101,37 +102,43 @@ typedef struct {
     kiln_hash hashes[FIXTURE_CHUNKS][FIXTURE_PLANES];
 } fixture_layer;
 
-static inline void fill_plane(const char *name, uint64_t n, uint32_t components, uint32_t chunk, uint32_t words[])
+static inline void fill_plane(const char *name, uint64_t n, uint32_t components, uint32_t chunk,
+                              uint32_t words[])
 {
     for (uint64_t i = 0; i < n * components; i++) {
-        float v = strcmp(name, "quats") == 0 ? i < n : (float)chunk + (float)i * 0.25f; /* quats: w = 1, the rest 0 */
+        /* quats: w = 1, the rest 0 */
+        float v = strcmp(name, "quats") == 0 ? i < n : (float)chunk + (float)i * 0.25f;
         memcpy(&words[i], &v, sizeof v);
         if (strcmp(name, "source_row") == 0) words[i] = (uint32_t)(chunk * 3 + i);
     }
 }
 
 /* backwards: stores the blobs in another order, which no digest may show. */
-static inline void fixture_layer_make(kiln_manifest *m, fixture_layer *f, const char *kind, bool backwards)
+static inline void fixture_layer_make(kiln_manifest *m, fixture_layer *f, const char *kind,
+                                      bool backwards)
 {
     static const struct {
         const char *name;
         uint32_t components;
-    } rows[FIXTURE_PLANES] = {{"extra/a b", 1}, {"log_scales", 3}, {"means", 3},     {"opacity_logits", 1},
-                              {"quats", 4},     {"sh0", 3},        {"source_row", 1}};
+    } rows[FIXTURE_PLANES] = {{"extra/a b", 1},      {"log_scales", 3}, {"means", 3},
+                              {"opacity_logits", 1}, {"quats", 4},      {"sh0", 3},
+                              {"source_row", 1}};
     static const uint64_t counts[FIXTURE_CHUNKS] = {3, 1};
     *f = (fixture_layer){.layer = {.count = 4, .sh_degree = 0, .n_chunks = FIXTURE_CHUNKS}};
     f->layer.chunks = f->chunks;
     snprintf(f->layer.kind, sizeof f->layer.kind, "%s", kind);
     for (uint32_t k = 0; k < FIXTURE_CHUNKS * FIXTURE_PLANES; k++) {
-        uint32_t at = backwards ? FIXTURE_CHUNKS * FIXTURE_PLANES - 1 - k : k, c = at / FIXTURE_PLANES, p = at % FIXTURE_PLANES;
+        uint32_t at = backwards ? FIXTURE_CHUNKS * FIXTURE_PLANES - 1 - k : k,
+                 c = at / FIXTURE_PLANES, p = at % FIXTURE_PLANES;
         uint32_t words[16] = {0};
         size_t bytes = (size_t)(counts[c] * rows[p].components) * 4;
         fill_plane(rows[p].name, counts[c], rows[p].components, c, words);
         f->hashes[c][p] = put_bytes(m, words, bytes, 4);
         kiln_plane *plane = &f->planes[c][p];
-        *plane = (kiln_plane){.type = strcmp(rows[p].name, "source_row") ? KILN_TYPE_F32 : KILN_TYPE_U32,
-                              .components = rows[p].components,
-                              .data = array_of(&f->hashes[c][p], bytes)};
+        *plane =
+            (kiln_plane){.type = strcmp(rows[p].name, "source_row") ? KILN_TYPE_F32 : KILN_TYPE_U32,
+                         .components = rows[p].components,
+                         .data = array_of(&f->hashes[c][p], bytes)};
         snprintf(plane->name, sizeof plane->name, "%s", rows[p].name);
     }
     for (uint32_t c = 0; c < FIXTURE_CHUNKS; c++) {
@@ -155,7 +162,7 @@ static inline void fixture_layer_make(kiln_manifest *m, fixture_layer *f, const 
     }
 }
 
-/* ---- the table --------------------------------------------------------------------------------------------------- */
+/* ---- the table ------------------------------------------------------------------------------- */
 typedef struct {
     kiln_tile_table table;
     kiln_tile_band bands[2];
@@ -165,7 +172,8 @@ typedef struct {
 /* Four visible Gaussians; tile 0 has ranks 0 1 3, tile 1 none, tile 2 rank 2, tile 3 ranks 0 3. */
 static inline void fixture_table_make(kiln_manifest *m, fixture_table *f, const char *camera)
 {
-    static const uint32_t slots[4] = {0, 1, 0, 0}, count0[2] = {3, 0}, bytes0[2] = {3, 0}, count1[2] = {1, 2}, bytes1[2] = {1, 2};
+    static const uint32_t slots[4] = {0, 1, 0, 0}, count0[2] = {3, 0}, bytes0[2] = {3, 0},
+                          count1[2] = {1, 2}, bytes1[2] = {1, 2};
     static const uint16_t rows[4] = {2, 0, 1, 0};
     static const unsigned char code0[3] = {0, 1, 2}, code1[3] = {2, 0, 3};
     *f = (fixture_table){.table = {.profile = "inria",
@@ -208,7 +216,7 @@ static inline void fixture_table_make(kiln_manifest *m, fixture_table *f, const 
                                    .rank_delta = array_of(&h[8], 3)};
 }
 
-/* ---- all of it --------------------------------------------------------------------------------------------------- */
+/* ---- all of it ------------------------------------------------------------------------------- */
 static inline kiln_camera fixture_camera(const char *name)
 {
     kiln_camera c = {.name = name,

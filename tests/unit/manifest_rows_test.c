@@ -11,7 +11,7 @@ static kiln_manifest *new_manifest(void **state, const char *name)
     return open_manifest(in_scratch(state, name, path), KILN_OPEN_CREATE);
 }
 
-/* ---- blobs ------------------------------------------------------------------------------------------------------- */
+/* ---- blobs ----------------------------------------------------------------------------------- */
 static void blob_is_stored_once(void **state)
 {
     kiln_manifest *m = new_manifest(state, "m.db");
@@ -49,7 +49,9 @@ static void flipped_bit_in_a_stored_blob_is_found_on_reading(void **state)
     for (int64_t i = 0; i < n; i++) {
         sqlite3_blob *at;
         unsigned char byte;
-        assert_int_equal(sqlite3_blob_open(kiln_manifest_sqlite(m), "main", "blob", "packed", 1, 1, &at), SQLITE_OK);
+        assert_int_equal(
+            sqlite3_blob_open(kiln_manifest_sqlite(m), "main", "blob", "packed", 1, 1, &at),
+            SQLITE_OK);
         assert_int_equal(sqlite3_blob_read(at, &byte, 1, (int)i), SQLITE_OK);
         byte ^= 0x81;
         assert_int_equal(sqlite3_blob_write(at, &byte, 1, (int)i), SQLITE_OK);
@@ -77,7 +79,8 @@ static void array_above_64_mib_is_cut_and_read_back_whole(void **state)
     for (size_t i = 0; i < bytes / 4; i++) raw[i] = (uint32_t)i;
     kiln_manifest *m = new_manifest(state, "m.db");
     OK(kiln_manifest_begin(m, &err));
-    kiln_hash h[2] = {put_bytes(m, raw, KILN_BLOB_MAX, 4), put_bytes(m, (char *)raw + KILN_BLOB_MAX, SECOND, 4)};
+    kiln_hash h[2] = {put_bytes(m, raw, KILN_BLOB_MAX, 4),
+                      put_bytes(m, (char *)raw + KILN_BLOB_MAX, SECOND, 4)};
     OK(kiln_manifest_commit(m, &err));
     kiln_array a = {.raw_bytes = bytes, .n_segments = 2, .segments = h};
     OK(kiln_manifest_read_array(m, &a, back, &err));
@@ -85,20 +88,23 @@ static void array_above_64_mib_is_cut_and_read_back_whole(void **state)
     a.n_segments = 1;
     assert_int_equal(kiln_manifest_read_array(m, &a, back, &err), KILN_E_IO);
     a = (kiln_array){.raw_bytes = bytes, .n_segments = 2, .segments = (kiln_hash[]){h[1], h[0]}};
-    assert_int_equal(kiln_manifest_read_array(m, &a, back, &err), KILN_E_IO); /* segments out of order have other sizes */
+    /* segments out of order have other sizes */
+    assert_int_equal(kiln_manifest_read_array(m, &a, back, &err), KILN_E_IO);
     free(raw);
     free(back);
     kiln_manifest_close(m);
 }
 
-/* ---- units ------------------------------------------------------------------------------------------------------- */
+/* ---- units ----------------------------------------------------------------------------------- */
 static void unit_round_trips_with_its_outputs(void **state)
 {
     kiln_error err = {0};
     kiln_manifest *m = new_manifest(state, "m.db");
     kiln_hash key = kiln_hash_of("k", 1);
     kiln_blob blobs[3];
-    kiln_unit_output outputs[3] = {{.name = "means", .segment = 0}, {.name = "means", .segment = 1}, {.name = "plan", .elem = 1}};
+    kiln_unit_output outputs[3] = {{.name = "means", .segment = 0},
+                                   {.name = "means", .segment = 1},
+                                   {.name = "plan", .elem = 1}};
     static const char *const contents[3] = {"12345678", "abcd", ""};
     for (int i = 0; i < 3; i++) {
         OK(kiln_blob_pack(contents[i], strlen(contents[i]), i < 2 ? 4 : 1, &blobs[i], &err));
@@ -110,11 +116,13 @@ static void unit_round_trips_with_its_outputs(void **state)
     bool found;
     OK(kiln_unit_find(m, key, &found, &got, &err));
     assert_false(found);
-    OK(kiln_quarantine_put(m, &(kiln_quarantine_row){.key = key, .stage = "knn", .name = "range 1"}, &err));
+    OK(kiln_quarantine_put(m, &(kiln_quarantine_row){.key = key, .stage = "knn", .name = "range 1"},
+                           &err));
     OK(kiln_unit_store(m, &(kiln_unit_done){key, "knn", "range 1", 5}, &r, blobs, &err));
     assert_int_equal(number_of(m, "SELECT count(*) FROM quarantine"), 0); /* it is done after all */
     r.counters[2] = 'x';
-    OK(kiln_unit_store(m, &(kiln_unit_done){key, "knn", "range 1", 5}, &r, blobs, &err)); /* is there: stays as it was */
+    /* is there: stays as it was */
+    OK(kiln_unit_store(m, &(kiln_unit_done){key, "knn", "range 1", 5}, &r, blobs, &err));
     OK(kiln_unit_find(m, key, &found, &got, &err));
     assert_true(found);
     assert_string_equal(got.counters, "{\"rows\": 3}");
@@ -122,7 +130,8 @@ static void unit_round_trips_with_its_outputs(void **state)
     void *data;
     uint64_t bytes;
     kiln_array a;
-    OK(kiln_unit_result_array(&got, "means", &a, &err)); /* its first segment is not full, but that is seen on reading */
+    /* its first segment is not full, but that is seen on reading */
+    OK(kiln_unit_result_array(&got, "means", &a, &err));
     assert_int_equal(a.n_segments, 2);
     assert_int_equal(a.raw_bytes, 12);
     free(a.segments);
@@ -143,16 +152,19 @@ static void unit_whose_blob_is_missing_leaves_nothing(void **state)
 {
     kiln_error err = {0};
     kiln_manifest *m = new_manifest(state, "m.db");
-    kiln_unit_output output = {.name = "means", .hash = kiln_hash_of("never stored", 12), .raw_bytes = 12, .elem = 4};
+    kiln_unit_output output = {
+        .name = "means", .hash = kiln_hash_of("never stored", 12), .raw_bytes = 12, .elem = 4};
     kiln_unit_result r = {.n = 1, .outputs = &output};
     kiln_blob blob = {.hash = output.hash}; /* packed NULL: says that it is stored */
-    assert_int_equal(kiln_unit_store(m, &(kiln_unit_done){kiln_hash_of("k", 1), "knn", "u", 0}, &r, &blob, &err), KILN_E_IO);
+    assert_int_equal(
+        kiln_unit_store(m, &(kiln_unit_done){kiln_hash_of("k", 1), "knn", "u", 0}, &r, &blob, &err),
+        KILN_E_IO);
     assert_says(&err, "FOREIGN KEY");
     assert_int_equal(number_of(m, "SELECT count(*) FROM unit"), 0);
     kiln_manifest_close(m);
 }
 
-/* ---- scene, sources, cameras ------------------------------------------------------------------------------------- */
+/* ---- scene, sources, cameras ----------------------------------------------------------------- */
 static void scene_round_trips(void **state)
 {
     kiln_error err = {0};
@@ -215,7 +227,8 @@ static void sources_are_replaced_whole(void **state)
     assert_int_equal(n, 1);
     free(got);
     files[1].path = "/z";
-    assert_int_equal(kiln_sources_put(m, files, 2, &err), KILN_E_IO); /* twice the same: nothing of it is kept */
+    /* twice the same: nothing of it is kept */
+    assert_int_equal(kiln_sources_put(m, files, 2, &err), KILN_E_IO);
     assert_int_equal(number_of(m, "SELECT count(*) FROM source_file"), 1);
     free(files);
     kiln_manifest_close(m);
@@ -239,7 +252,9 @@ static void cameras_come_back_sorted_and_exact(void **state)
     kiln_error err = {0};
     uint32_t n;
     kiln_manifest *m = new_manifest(state, "m.db");
-    kiln_camera cameras[3] = {fixture_camera("b"), fixture_camera("B"), fixture_camera("a/\xc3\xa4")}, *got;
+    kiln_camera cameras[3] = {fixture_camera("b"), fixture_camera("B"),
+                              fixture_camera("a/\xc3\xa4")},
+                *got;
     cameras[0].t[0] = 0.1 + 0.2;
     cameras[0].r[3] = (0.1 + 0.2) / 1000; /* still a rotation */
     cameras[1].photo = cameras[1].mask = "";
@@ -258,7 +273,8 @@ static void cameras_come_back_sorted_and_exact(void **state)
     kiln_manifest_close(m);
 }
 
-/* As a program made it that knew no masks. Reading changes nothing; the first writer adds what came later. */
+/* As a program made it that knew no masks. Reading changes nothing; the first writer adds what came
+ * later. */
 static void an_older_manifest_lacks_later_tables(void **state)
 {
     static const char has[] = "SELECT count(*) FROM sqlite_schema WHERE name = 'photo_mask'";
@@ -336,7 +352,7 @@ static void a_scene_has_a_size(void **state)
     kiln_manifest_close(m);
 }
 
-/* ---- layers ------------------------------------------------------------------------------------------------------ */
+/* ---- layers ---------------------------------------------------------------------------------- */
 static void layer_round_trips_and_is_current_when_a_stage_says_so(void **state)
 {
     kiln_error err = {0};
@@ -362,8 +378,11 @@ static void layer_round_trips_and_is_current_when_a_stage_says_so(void **state)
     uint32_t rows[3];
     OK(kiln_plane_read(m, &got->chunks[0], "source_row", rows, sizeof rows, &err));
     assert_int_equal(rows[2], 2);
-    assert_int_equal(kiln_plane_read(m, &got->chunks[0], "shN", rows, sizeof rows, &err), KILN_E_INPUT);
-    assert_int_equal(kiln_plane_read(m, &got->chunks[0], "means", rows, sizeof rows, &err), KILN_E_BUG); /* does not fit */
+    assert_int_equal(kiln_plane_read(m, &got->chunks[0], "shN", rows, sizeof rows, &err),
+                     KILN_E_INPUT);
+    /* does not fit */
+    assert_int_equal(kiln_plane_read(m, &got->chunks[0], "means", rows, sizeof rows, &err),
+                     KILN_E_BUG);
     kiln_layer_free(got);
     OK(kiln_layer_put(m, &f->layer, &err)); /* is there: stays */
     assert_int_equal(number_of(m, "SELECT count(*) FROM layer"), 1);
@@ -411,7 +430,11 @@ static void compression_does_not_show_in_a_blobs_name(void **state)
     kiln_manifest *m = new_manifest(state, "m.db");
     size_t n = ZSTD_compress(packed, sizeof packed, raw, sizeof raw, 19);
     assert_false(ZSTD_isError(n));
-    kiln_blob b = {.hash = kiln_hash_of(raw, sizeof raw), .raw_bytes = sizeof raw, .elem = 1, .packed_bytes = n, .packed = packed};
+    kiln_blob b = {.hash = kiln_hash_of(raw, sizeof raw),
+                   .raw_bytes = sizeof raw,
+                   .elem = 1,
+                   .packed_bytes = n,
+                   .packed = packed};
     OK(kiln_manifest_put_blob(m, &b, &err));
     assert_true(kiln_hash_equal(put_bytes(m, raw, sizeof raw, 4), b.hash)); /* is there already */
     assert_int_equal(number_of(m, "SELECT count(*) FROM blob"), 1);
@@ -444,11 +467,13 @@ static void layer_that_does_not_add_up_is_refused(void **state)
 
 static void references_hold_against_deletion(void **state)
 {
-    static const char *const sql[] = {"DELETE FROM blob", "DELETE FROM layer", "UPDATE blob SET hash = zeroblob(16) WHERE id = 1"};
+    static const char *const sql[] = {"DELETE FROM blob", "DELETE FROM layer",
+                                      "UPDATE blob SET hash = zeroblob(16) WHERE id = 1"};
     kiln_manifest *m = new_manifest(state, "m.db");
     fixture_fill(m, false);
     for (size_t i = 0; i < 3; i++)
-        assert_int_equal(sqlite3_exec(kiln_manifest_sqlite(m), sql[i], NULL, NULL, NULL) & 0xff, SQLITE_CONSTRAINT);
+        assert_int_equal(sqlite3_exec(kiln_manifest_sqlite(m), sql[i], NULL, NULL, NULL) & 0xff,
+                         SQLITE_CONSTRAINT);
     kiln_manifest_close(m);
 }
 
@@ -465,7 +490,7 @@ static void empty_layer_round_trips(void **state)
     kiln_manifest_close(m);
 }
 
-/* ---- stages, parameters, runs ------------------------------------------------------------------------------------ */
+/* ---- stages, parameters, runs ---------------------------------------------------------------- */
 static void stage_parameters_and_runs_round_trip(void **state)
 {
     kiln_error err = {0};
@@ -478,8 +503,11 @@ static void stage_parameters_and_runs_round_trip(void **state)
     OK(kiln_stage_get(m, "knn", &row, &err));
     assert_int_equal(row.state, KILN_STAGE_MISSING);
     assert_string_equal(row.name, "knn");
-    row = (kiln_stage_row){
-        .name = "knn", .version = 3, .state = KILN_STAGE_PARTIAL, .input_key = kiln_hash_of("k", 1), .finished_ns = 12};
+    row = (kiln_stage_row){.name = "knn",
+                           .version = 3,
+                           .state = KILN_STAGE_PARTIAL,
+                           .input_key = kiln_hash_of("k", 1),
+                           .finished_ns = 12};
     kiln_stage_row got;
     OK(kiln_stage_put(m, &row, &err));
     OK(kiln_stage_get(m, "knn", &got, &err));
@@ -507,7 +535,11 @@ static void stage_parameters_and_runs_round_trip(void **state)
     assert_int_equal(n, 0);
     kiln_parameters_free(p, n);
 
-    kiln_run_row run = {.stage = "knn", .program = (char[]){"kiln-knn 0.1.0"}, .start_ns = 1, .stop_ns = 2}, last;
+    kiln_run_row run = {.stage = "knn",
+                        .program = (char[]){"kiln-knn 0.1.0"},
+                        .start_ns = 1,
+                        .stop_ns = 2},
+                 last;
     OK(kiln_run_row_last(m, "knn", &found, &last, &err));
     assert_false(found);
     OK(kiln_run_row_put(m, &run, &err));
@@ -518,7 +550,8 @@ static void stage_parameters_and_runs_round_trip(void **state)
     assert_int_equal(last.id, 1); /* the newer one was partial */
     kiln_run_row_release(&last);
     run.exit_code = 0;
-    run.counters = (char[]){"{\"status\":\"units stored\"}"}; /* of --shard, and of a part: they made no output */
+    /* of --shard, and of a part: they made no output */
+    run.counters = (char[]){"{\"status\":\"units stored\"}"};
     OK(kiln_run_row_put(m, &run, &err));
     run.counters = (char[]){"{\"status\":\"part stored\"}"};
     OK(kiln_run_row_put(m, &run, &err));
@@ -542,7 +575,7 @@ static void stage_parameters_and_runs_round_trip(void **state)
     kiln_manifest_close(m);
 }
 
-/* ---- tables and images ------------------------------------------------------------------------------------------- */
+/* ---- tables and images ----------------------------------------------------------------------- */
 static void tile_table_round_trips_and_is_replaced(void **state)
 {
     kiln_error err = {0};
@@ -637,8 +670,11 @@ static void quarantine_comes_back_by_stage(void **state)
 {
     kiln_error err = {0};
     kiln_manifest *m = new_manifest(state, "m.db");
-    kiln_quarantine_row *rows,
-        row = {.stage = "chunk", .name = "chunk /0/3", .attempts = 2, .device = "GPU-1", .reason = "it died"};
+    kiln_quarantine_row *rows, row = {.stage = "chunk",
+                                      .name = "chunk /0/3",
+                                      .attempts = 2,
+                                      .device = "GPU-1",
+                                      .reason = "it died"};
     uint32_t n;
     row.key = kiln_hash_of("b", 1);
     OK(kiln_quarantine_put(m, &row, &err));

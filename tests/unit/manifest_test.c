@@ -28,7 +28,7 @@ static kiln_hash file_hash(const char *path)
     return kiln_hash_of(data, n);
 }
 
-/* ---- open -------------------------------------------------------------------------------------------------------- */
+/* ---- open ------------------------------------------------------------------------------------ */
 static void new_manifest_is_configured_as_the_specification_says(void **state)
 {
     char path[600];
@@ -102,7 +102,8 @@ static void what_is_no_manifest_is_refused_and_left_as_it_is(void **state)
     for (size_t i = 0; i < 3; i++) {
         write_file(in_scratch(state, "other", path), contents[i], strlen(contents[i]) + 1);
         kiln_hash before = file_hash(path);
-        for (int mode = KILN_OPEN_READ; mode <= KILN_OPEN_CREATE; mode++) refused(path, (kiln_open_mode)mode, "is not a manifest");
+        for (int mode = KILN_OPEN_READ; mode <= KILN_OPEN_CREATE; mode++)
+            refused(path, (kiln_open_mode)mode, "is not a manifest");
         assert_true(kiln_hash_equal(before, file_hash(path)));
         assert_false(exists(in_scratch(state, "other.lock", lock)));
     }
@@ -119,11 +120,13 @@ static void make_foreign(const char *path, const char *sql)
 static void foreign_database_is_refused_and_left_as_it_is(void **state)
 {
     char path[600];
-    static const char *const sql[] = {"PRAGMA application_id = 77; CREATE TABLE t (a)", "CREATE TABLE t (a)"};
+    static const char *const sql[] = {"PRAGMA application_id = 77; CREATE TABLE t (a)",
+                                      "CREATE TABLE t (a)"};
     for (size_t i = 0; i < 2; i++) {
         make_foreign(in_scratch(state, i ? "b.db" : "a.db", path), sql[i]);
         kiln_hash before = file_hash(path);
-        for (int mode = KILN_OPEN_READ; mode <= KILN_OPEN_CREATE; mode++) refused(path, (kiln_open_mode)mode, "another program");
+        for (int mode = KILN_OPEN_READ; mode <= KILN_OPEN_CREATE; mode++)
+            refused(path, (kiln_open_mode)mode, "another program");
         assert_true(kiln_hash_equal(before, file_hash(path)));
     }
 }
@@ -134,7 +137,8 @@ static void newer_schema_is_refused(void **state)
     kiln_manifest *m = open_manifest(in_scratch(state, "m.db", path), KILN_OPEN_CREATE);
     run_sql(m, "PRAGMA user_version = 3");
     kiln_manifest_close(m);
-    for (int mode = KILN_OPEN_READ; mode <= KILN_OPEN_CREATE; mode++) refused(path, (kiln_open_mode)mode, "schema version 3");
+    for (int mode = KILN_OPEN_READ; mode <= KILN_OPEN_CREATE; mode++)
+        refused(path, (kiln_open_mode)mode, "schema version 3");
 }
 
 static void empty_file_is_filled_by_create_only(void **state)
@@ -150,12 +154,13 @@ static void empty_file_is_filled_by_create_only(void **state)
 static void network_file_systems_are_told_by_their_magic(void **state)
 {
     (void)state;
-    assert_true(kiln_magic_is_network(0x6969));                        /* NFS */
-    assert_true(kiln_magic_is_network(0xFF534D42));                    /* CIFS */
-    assert_true(kiln_magic_is_network((uint64_t)(int32_t)0xFF534D42)); /* sign-extended, as statfs gives it on 32 bits */
-    assert_false(kiln_magic_is_network(0xEF53));                       /* ext4 */
-    assert_false(kiln_magic_is_network(0x01021994));                   /* tmpfs */
-    assert_false(kiln_magic_is_network(0x65735546));                   /* FUSE */
+    assert_true(kiln_magic_is_network(0x6969));     /* NFS */
+    assert_true(kiln_magic_is_network(0xFF534D42)); /* CIFS */
+    /* sign-extended, as statfs gives it on 32 bits */
+    assert_true(kiln_magic_is_network((uint64_t)(int32_t)0xFF534D42));
+    assert_false(kiln_magic_is_network(0xEF53));     /* ext4 */
+    assert_false(kiln_magic_is_network(0x01021994)); /* tmpfs */
+    assert_false(kiln_magic_is_network(0x65735546)); /* FUSE */
 }
 
 /* Root may write anywhere, so the reader is a child that is nobody. */
@@ -189,7 +194,7 @@ static void reading_works_in_a_folder_that_cannot_be_written(void **state)
     assert_int_equal(WEXITSTATUS(status), 0);
 }
 
-/* ---- lock -------------------------------------------------------------------------------------------------------- */
+/* ---- lock ------------------------------------------------------------------------------------ */
 typedef void child_fn(const char *path, int ready);
 
 /* Runs fn in a child until it writes to `ready`. */
@@ -240,7 +245,8 @@ static void second_writer_is_told_who_holds_the_lock(void **state)
     kiln_manifest *m = NULL;
     kiln_manifest_close(open_manifest(in_scratch(state, "m.db", path), KILN_OPEN_CREATE));
     pid_t child = start_child(hold_the_lock, path);
-    assert_int_equal(kiln_manifest_open(path, KILN_OPEN_WRITE, "knn", false, &m, &err), KILN_E_BUSY);
+    assert_int_equal(kiln_manifest_open(path, KILN_OPEN_WRITE, "knn", false, &m, &err),
+                     KILN_E_BUSY);
     assert_null(m);
     snprintf(who, sizeof who, "pid %ld", (long)child);
     assert_says(&err, who);
@@ -252,7 +258,8 @@ static void second_writer_is_told_who_holds_the_lock(void **state)
     kiln_manifest_close(open_manifest(path, KILN_OPEN_WRITE)); /* a dead holder holds nothing */
 }
 
-/* Holds the lock, has a child that shares the descriptor for a while, as a worker does before its exec, and is killed. */
+/* Holds the lock, has a child that shares the descriptor for a while, as a worker does before its
+ * exec, and is killed. */
 static void die_before_the_child(const char *path, int ready)
 {
     kiln_error err = {0};
@@ -297,7 +304,8 @@ static void holder_that_just_took_the_lock_is_named_too(void **state)
     kiln_manifest *m = NULL;
     kiln_manifest_close(open_manifest(in_scratch(state, "m.db", path), KILN_OPEN_CREATE));
     pid_t child = start_child(hold_the_lock_and_say_who_later, path);
-    assert_int_equal(kiln_manifest_open(path, KILN_OPEN_WRITE, "knn", false, &m, &err), KILN_E_BUSY);
+    assert_int_equal(kiln_manifest_open(path, KILN_OPEN_WRITE, "knn", false, &m, &err),
+                     KILN_E_BUSY);
     assert_says(&err, "pid 4711");
     kill_child(child);
 }
@@ -306,8 +314,10 @@ static void second_writer_in_the_same_process_is_refused_too(void **state)
 {
     char path[600];
     kiln_error err = {0};
-    kiln_manifest *m = open_manifest(in_scratch(state, "m.db", path), KILN_OPEN_CREATE), *other = NULL;
-    assert_int_equal(kiln_manifest_open(path, KILN_OPEN_CREATE, "knn", false, &other, &err), KILN_E_BUSY);
+    kiln_manifest *m = open_manifest(in_scratch(state, "m.db", path), KILN_OPEN_CREATE),
+                  *other = NULL;
+    assert_int_equal(kiln_manifest_open(path, KILN_OPEN_CREATE, "knn", false, &other, &err),
+                     KILN_E_BUSY);
     kiln_manifest_close(m);
     assert_true(exists(path)); /* the refused CREATE did not discard it */
 }
@@ -360,12 +370,13 @@ static void lock_has_one_holder_while_its_file_comes_and_goes(void **state)
     }
 }
 
-/* ---- transactions ------------------------------------------------------------------------------------------------ */
+/* ---- transactions ---------------------------------------------------------------------------- */
 static void reader_sees_the_last_commit_while_a_writer_writes(void **state)
 {
     char path[600];
     kiln_error err = {0};
-    kiln_manifest *w = open_manifest(in_scratch(state, "m.db", path), KILN_OPEN_CREATE), *r = open_manifest(path, KILN_OPEN_READ);
+    kiln_manifest *w = open_manifest(in_scratch(state, "m.db", path), KILN_OPEN_CREATE),
+                  *r = open_manifest(path, KILN_OPEN_READ);
     kiln_hash a, b;
     OK(kiln_manifest_begin(w, &err));
     a = put_bytes(w, "first", 5, 1);
@@ -397,8 +408,9 @@ static void change_everything(const char *path, int ready)
     _exit(0);
 }
 
-/* Closing any descriptor of a file drops the locks that the process has on it, so none is opened beside SQLite's own. A writer that
- * closes and finds no lock takes itself for the last one, and writes over what others read. */
+/* Closing any descriptor of a file drops the locks that the process has on it, so none is opened
+ * beside SQLite's own. A writer that closes and finds no lock takes itself for the last one, and
+ * writes over what others read. */
 static void readers_of_one_process_keep_their_state(void **state)
 {
     char path[600];
@@ -412,7 +424,8 @@ static void readers_of_one_process_keep_their_state(void **state)
     for (int i = 0; i < 3; i++) {
         r[i] = open_manifest(path, KILN_OPEN_READ);
         OK(kiln_manifest_begin(r[i], &err));
-        assert_int_equal(number_of(r[i], "SELECT count(*) FROM scene"), 0); /* has its state now, and few pages */
+        /* has its state now, and few pages */
+        assert_int_equal(number_of(r[i], "SELECT count(*) FROM scene"), 0);
     }
     assert_int_equal(write(go[1], "g", 1), 1);
     assert_int_equal(waitpid(child, &status, 0), child);
@@ -420,7 +433,10 @@ static void readers_of_one_process_keep_their_state(void **state)
     assert_int_equal(WEXITSTATUS(status), 0);
     for (int i = 0; i < 3; i++) {
         assert_int_equal(number_of(r[i], "SELECT count(*) FROM blob"), 100);
-        assert_int_equal(number_of(r[i], "SELECT count(*) FROM pragma_integrity_check WHERE integrity_check = 'ok'"), 1);
+        assert_int_equal(
+            number_of(r[i],
+                      "SELECT count(*) FROM pragma_integrity_check WHERE integrity_check = 'ok'"),
+            1);
         kiln_manifest_rollback(r[i]);
         assert_int_equal(number_of(r[i], "SELECT count(*) FROM blob"), 200);
         kiln_manifest_close(r[i]);
@@ -433,10 +449,12 @@ static void reader_is_told_when_another_has_written(void **state)
     char path[600], stage[32];
     kiln_error err = {0};
     int64_t first, again, later;
-    kiln_manifest *w = open_manifest(in_scratch(state, "m.db", path), KILN_OPEN_CREATE), *r = open_manifest(path, KILN_OPEN_READ);
+    kiln_manifest *w = open_manifest(in_scratch(state, "m.db", path), KILN_OPEN_CREATE),
+                  *r = open_manifest(path, KILN_OPEN_READ);
     OK(kiln_manifest_begin_read(r, &first, &err));
     OK(kiln_parameter_put(w, "knn", "neighbors", "4", &err));
-    assert_int_equal(number_of(r, "SELECT count(*) FROM parameter"), 0); /* of the state that the transaction began with */
+    /* of the state that the transaction began with */
+    assert_int_equal(number_of(r, "SELECT count(*) FROM parameter"), 0);
     kiln_manifest_rollback(r);
     OK(kiln_manifest_begin_read(r, &later, &err));
     assert_int_not_equal(first, later);
@@ -519,7 +537,8 @@ static void full_disk_is_told_with_sqlites_words_and_loses_nothing(void **state)
     kiln_manifest_close(m);
 }
 
-/* Commits one transaction, then dies in the next, which is larger than SQLite's cache and so partly in the WAL already. */
+/* Commits one transaction, then dies in the next, which is larger than SQLite's cache and so partly
+ * in the WAL already. */
 static void write_and_wait(const char *path, int ready)
 {
     enum { BYTES = 1 << 20 };
@@ -544,7 +563,8 @@ static void kill_in_mid_transaction_leaves_the_last_commit(void **state)
     uint64_t bytes;
     in_scratch(state, "m.db", path);
     kill_child(start_child(write_and_wait, path));
-    kiln_manifest *m = open_manifest(path, KILN_OPEN_READ); /* a reader first: it must cope with the WAL alone */
+    /* a reader first: it must cope with the WAL alone */
+    kiln_manifest *m = open_manifest(path, KILN_OPEN_READ);
     OK(kiln_manifest_verify(m, NULL, NULL, &bytes, &err));
     assert_true(number_of(m, "SELECT max(raw_bytes) FROM blob") < 1 << 20);
     kiln_manifest_close(m);
@@ -566,7 +586,9 @@ static void commit_for_ever(const char *path, int ready)
         snprintf(text, sizeof text, "%lld", (long long)n + 1);
         if (kiln_manifest_begin(m, &err) != KILN_OK) _exit(2);
         put_bytes(m, text, strlen(text), 1);
-        if (kiln_parameter_put(m, "test", "n", text, &err) != KILN_OK || kiln_manifest_commit(m, &err) != KILN_OK) _exit(3);
+        if (kiln_parameter_put(m, "test", "n", text, &err) != KILN_OK ||
+            kiln_manifest_commit(m, &err) != KILN_OK)
+            _exit(3);
     }
 }
 
@@ -583,7 +605,8 @@ static void kill_at_any_moment_leaves_whole_transactions(void **state)
         kill_child(child);
         kiln_manifest *m = open_manifest(path, KILN_OPEN_WRITE);
         int64_t n = number_of(m, "SELECT count(*) FROM blob");
-        assert_int_equal(number_of(m, "SELECT coalesce((SELECT CAST(value AS INTEGER) FROM parameter), 0)"), n);
+        assert_int_equal(
+            number_of(m, "SELECT coalesce((SELECT CAST(value AS INTEGER) FROM parameter), 0)"), n);
         assert_true(n >= before);
         before = n;
         OK(kiln_manifest_verify(m, NULL, NULL, &bytes, &err));

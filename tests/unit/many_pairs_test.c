@@ -1,5 +1,6 @@
-/* many_pairs_test -- more pairs in one view than 32 bits can count: 2^32 in all of it, and 2^31 in one band. Every Gaussian covers
- * every tile, so the right answer is a product; and more tiles than one launch takes. KILN_TEST_DEVICES=cuda: on a GPU. */
+/* many_pairs_test -- more pairs in one view than 32 bits can count: 2^32 in all of it, and 2^31 in
+ * one band. Every Gaussian covers every tile, so the right answer is a product; and more tiles than
+ * one launch takes. KILN_TEST_DEVICES=cuda: on a GPU. */
 #include "kernels/ops.h"
 #include "tests/unit/test_runner.h"
 
@@ -46,7 +47,8 @@ static void must_run(kiln_op_id op, const void *args)
 }
 
 /* All n Gaussians in each tile of rows [row0, row1), nearest first. */
-static void lists_must_be_full(const kiln_view *v, const kiln_splat2d *splats, uint64_t n, uint32_t row0, uint32_t row1)
+static void lists_must_be_full(const kiln_view *v, const kiln_splat2d *splats, uint64_t n,
+                               uint32_t row0, uint32_t row1)
 {
     const uint64_t tiles = (uint64_t)(row1 - row0) * kiln_view_tiles_x(v);
     uint32_t *counts = memory(tiles, sizeof *counts), *ranks = malloc(tiles * n * sizeof *ranks);
@@ -80,7 +82,8 @@ static void a_view_of_more_than_2_to_the_32_pairs_is_counted_and_banded(void **s
     kiln_splat2d *splats = covering(&v, N);
     uint64_t pairs = 0;
     (void)state;
-    const kiln_tile_pairs_count_args count = {.n = N, .splats = splats, .view = &v, .row1 = SIDE, .row_pairs = row_pairs};
+    const kiln_tile_pairs_count_args count = {
+        .n = N, .splats = splats, .view = &v, .row1 = SIDE, .row_pairs = row_pairs};
     must_run(KILN_OP_tile_pairs_count, &count);
     for (uint32_t r = 0; r < SIDE; r++) {
         assert_int_equal(row_pairs[r], (uint64_t)SIDE * N);
@@ -88,7 +91,8 @@ static void a_view_of_more_than_2_to_the_32_pairs_is_counted_and_banded(void **s
     }
     assert_int_equal(pairs, UINT64_C(4299161600));
     assert_true(pairs > UINT32_MAX);
-    assert_int_equal(kiln_tile_bands(row_pairs, SIDE, starts), SIDE); /* two rows are 4,198,400 pairs: one too many */
+    /* two rows are 4,198,400 pairs: one too many */
+    assert_int_equal(kiln_tile_bands(row_pairs, SIDE, starts), SIDE);
     lists_must_be_full(&v, splats, N, SIDE - 1, SIDE);
     free(splats);
 }
@@ -114,7 +118,8 @@ static void a_band_of_more_than_2_to_the_31_pairs_is_listed(void **state)
     (void)state;
     if (!is_set("KILN_THOROUGH") && !is_set("KILN_NO_SKIP")) skip(); /* 9 GB of ranks */
     kiln_splat2d *splats = covering(&v, n);
-    const kiln_tile_pairs_count_args count = {.n = n, .splats = splats, .view = &v, .row1 = 1, .row_pairs = &counted};
+    const kiln_tile_pairs_count_args count = {
+        .n = n, .splats = splats, .view = &v, .row1 = 1, .row_pairs = &counted};
     must_run(KILN_OP_tile_pairs_count, &count);
     assert_true(pairs > INT32_MAX);
     assert_int_equal(counted, pairs);
@@ -124,8 +129,9 @@ static void a_band_of_more_than_2_to_the_31_pairs_is_listed(void **state)
 
 int main(void)
 {
-    const struct CMUnitTest tests[] = {cmocka_unit_test(a_view_of_more_than_2_to_the_32_pairs_is_counted_and_banded),
-                                       cmocka_unit_test(a_view_of_262656_tiles_is_listed_at_once),
-                                       cmocka_unit_test(a_band_of_more_than_2_to_the_31_pairs_is_listed)};
+    const struct CMUnitTest tests[] = {
+        cmocka_unit_test(a_view_of_more_than_2_to_the_32_pairs_is_counted_and_banded),
+        cmocka_unit_test(a_view_of_262656_tiles_is_listed_at_once),
+        cmocka_unit_test(a_band_of_more_than_2_to_the_31_pairs_is_listed)};
     return cmocka_run_group_tests_name("many_pairs", tests, NULL, NULL);
 }

@@ -1,5 +1,6 @@
-/* metrics_test -- PSNR and SSIM against a plain two-dimensional computation, against fused-ssim's own numbers, and
- * against themselves on other threads and instruction sets. KILN_TEST_DEVICES=cuda: by a GPU (test_runner.h). */
+/* metrics_test -- PSNR and SSIM against a plain two-dimensional computation, against fused-ssim's
+ * own numbers, and against themselves on other threads and instruction sets.
+ * KILN_TEST_DEVICES=cuda: by a GPU (test_runner.h). */
 #include "kernels/metrics/metrics_math.h"
 #include "kernels/ops.h"
 #include "tests/unit/test_runner.h"
@@ -18,9 +19,15 @@ typedef struct {
     uint8_t *mask; /* NULL: none */
 } pair;
 
-static pair pair_make(uint32_t width, uint32_t height, uint32_t a_step, uint32_t b_step, uint32_t margin)
+static pair pair_make(uint32_t width, uint32_t height, uint32_t a_step, uint32_t b_step,
+                      uint32_t margin)
 {
-    pair p = {.width = width, .height = height, .a_step = a_step, .b_step = b_step, .a_row = width + margin, .b_row = width};
+    pair p = {.width = width,
+              .height = height,
+              .a_step = a_step,
+              .b_step = b_step,
+              .a_row = width + margin,
+              .b_row = width};
     p.a = calloc((size_t)p.a_row * height * a_step, sizeof *p.a);
     p.b = calloc((size_t)p.b_row * height * b_step, sizeof *p.b);
     assert_true(p.a && p.b);
@@ -45,7 +52,8 @@ static uint64_t next_random(uint64_t *state)
     return *state >> 33;
 }
 
-/* Noise over a gradient, some of it outside [0,1]; the rest of each row and the alpha are poison that must not be read. */
+/* Noise over a gradient, some of it outside [0,1]; the rest of each row and the alpha are poison
+ * that must not be read. */
 static void fill(pair *p, uint64_t seed, float level, float amplitude)
 {
     for (size_t i = 0; i < (size_t)p->a_row * p->height * p->a_step; i++) p->a[i] = NAN;
@@ -102,22 +110,30 @@ static kiln_metrics measure(const pair *p)
 
 static double clamped(float v) { return v > 0 ? v < 1 ? (double)v : 1.0 : 0.0; }
 
-static bool is_in(const pair *p, uint32_t x, uint32_t y) { return !p->mask || p->mask[(size_t)y * p->width + x]; }
+static bool is_in(const pair *p, uint32_t x, uint32_t y)
+{
+    return !p->mask || p->mask[(size_t)y * p->width + x];
+}
 
 static double reference_map(const pair *p, int x, int y, uint32_t c, const double weight[11])
 {
     double e[5] = {0};
     for (int j = -5; j <= 5; j++)
         for (int i = -5; i <= 5; i++) {
-            if (x + i < 0 || y + j < 0 || x + i >= (int)p->width || y + j >= (int)p->height) continue;
+            if (x + i < 0 || y + j < 0 || x + i >= (int)p->width || y + j >= (int)p->height)
+                continue;
             if (!is_in(p, (uint32_t)(x + i), (uint32_t)(y + j))) continue; /* 0 in both */
-            double u = clamped(*at(p->a, p->a_row, p->a_step, (uint32_t)(x + i), (uint32_t)(y + j), c));
-            double v = clamped(*at(p->b, p->b_row, p->b_step, (uint32_t)(x + i), (uint32_t)(y + j), c));
+            double u =
+                clamped(*at(p->a, p->a_row, p->a_step, (uint32_t)(x + i), (uint32_t)(y + j), c));
+            double v =
+                clamped(*at(p->b, p->b_row, p->b_step, (uint32_t)(x + i), (uint32_t)(y + j), c));
             double w = weight[i + 5] * weight[j + 5];
             e[0] += w * u, e[1] += w * v, e[2] += w * u * u, e[3] += w * v * v, e[4] += w * u * v;
         }
-    double s1 = fmax(0, e[2] - e[0] * e[0]), s2 = fmax(0, e[3] - e[1] * e[1]), s12 = e[4] - e[0] * e[1];
-    double v = (2 * e[0] * e[1] + 1e-4) * (2 * s12 + 9e-4) / ((e[0] * e[0] + e[1] * e[1] + 1e-4) * (s1 + s2 + 9e-4));
+    double s1 = fmax(0, e[2] - e[0] * e[0]), s2 = fmax(0, e[3] - e[1] * e[1]),
+           s12 = e[4] - e[0] * e[1];
+    double v = (2 * e[0] * e[1] + 1e-4) * (2 * s12 + 9e-4) /
+               ((e[0] * e[0] + e[1] * e[1] + 1e-4) * (s1 + s2 + 9e-4));
     return fmin(1, fmax(-1, v));
 }
 
@@ -135,7 +151,8 @@ static kiln_metrics reference(const pair *p)
         for (uint32_t y = 0; y < p->height; y++)
             for (uint32_t x = 0; x < p->width; x++) {
                 if (!is_in(p, x, y)) continue;
-                double u = clamped(*at(p->a, p->a_row, p->a_step, x, y, c)), v = clamped(*at(p->b, p->b_row, p->b_step, x, y, c));
+                double u = clamped(*at(p->a, p->a_row, p->a_step, x, y, c)),
+                       v = clamped(*at(p->b, p->b_row, p->b_step, x, y, c));
                 double map = reference_map(p, (int)x, (int)y, c, weight);
                 m.mean_a[c] += u / all;
                 m.mean_b[c] += v / all;
@@ -160,7 +177,8 @@ static void metrics_equal_the_plain_computation(void **state)
 {
     (void)state;
     /* 1, the filter's edges 10, 11, 12, one over a piece (128 x 64), several pieces */
-    static const uint32_t sizes[][2] = {{1, 1}, {3, 40}, {10, 11}, {11, 11}, {12, 40}, {129, 65}, {128, 64}, {260, 30}, {20, 140}};
+    static const uint32_t sizes[][2] = {{1, 1},    {3, 40},   {10, 11},  {11, 11}, {12, 40},
+                                        {129, 65}, {128, 64}, {260, 30}, {20, 140}};
     for (size_t i = 0; i < sizeof sizes / sizeof *sizes; i++) {
         pair p = pair_make(sizes[i][0], sizes[i][1], 3 + i % 2, 4 - i % 2, (uint32_t)i);
         fill(&p, i, i % 3 == 0 ? -0.05f : 0.4f, i % 3 == 1 ? 0.001f : 1.0f);
@@ -177,14 +195,16 @@ static void metrics_equal_the_plain_computation(void **state)
     }
 }
 
-/* Every pixel that a mask leaves out is poison of another kind than no number: it must decide nothing. */
+/* Every pixel that a mask leaves out is poison of another kind than no number: it must decide
+ * nothing. */
 static void add_mask(pair *p, uint64_t seed)
 {
     p->mask = malloc((size_t)p->width * p->height);
     assert_non_null(p->mask);
     for (uint32_t y = 0; y < p->height; y++)
         for (uint32_t x = 0; x < p->width; x++) {
-            const bool in = ((x / 9 + y / 7) % 3 != 0 && (x * 7 + y) % 13 != 0) || (x == 0 && y == 0);
+            const bool in =
+                ((x / 9 + y / 7) % 3 != 0 && (x * 7 + y) % 13 != 0) || (x == 0 && y == 0);
             p->mask[(size_t)y * p->width + x] = in ? (uint8_t)(1 + next_random(&seed) % 255) : 0;
             for (uint32_t c = 0; !in && c < 3; c++) {
                 *at(p->a, p->a_row, p->a_step, x, y, c) = c == 0 ? NAN : 0.9f;
@@ -236,15 +256,16 @@ static void an_empty_mask_has_no_numbers(void **state)
     p.mask = calloc(p.width, p.height);
     assert_non_null(p.mask);
     kiln_metrics m = measure(&p);
-    assert_true(isnan(m.psnr) && isnan(m.mse) && isnan(m.ssim_same) && isnan(m.ssim_valid) && isnan(m.mean_a[0]) &&
-                isnan(m.mean_b[2]));
+    assert_true(isnan(m.psnr) && isnan(m.mse) && isnan(m.ssim_same) && isnan(m.ssim_valid) &&
+                isnan(m.mean_a[0]) && isnan(m.mean_b[2]));
     p.mask[2] = 255; /* a pixel of the border alone */
     m = measure(&p);
     assert_true(isfinite(m.psnr) && isfinite(m.ssim_same) && isnan(m.ssim_valid));
     pair_free(&p);
 }
 
-/* The test pictures of shared/bench/generate.h (kg_image): splitmix64 and three octaves of value noise. */
+/* The test pictures of shared/bench/generate.h (kg_image): splitmix64 and three octaves of value
+ * noise. */
 static uint64_t mix(uint64_t z)
 {
     z = (z ^ (z >> 30)) * 0xBF58476D1CE4E5B9ull;
@@ -267,9 +288,11 @@ static uint32_t noise(uint64_t seed, uint32_t c, uint32_t x, uint32_t y)
         uint64_t n = 1u << shift, fx = x & (n - 1), fy = y & (n - 1), corner[4];
         for (uint32_t k = 0; k < 4; k++) {
             uint64_t cx = (x >> shift) + (k & 1), cy = (y >> shift) + (k >> 1);
-            corner[k] = (uint32_t)(draw(seed, 20, (((uint64_t)o * 3 + c) << 40) ^ (cy << 20) ^ cx) >> 48);
+            corner[k] =
+                (uint32_t)(draw(seed, 20, (((uint64_t)o * 3 + c) << 40) ^ (cy << 20) ^ cx) >> 48);
         }
-        uint64_t top = corner[0] * (n - fx) + corner[1] * fx, bottom = corner[2] * (n - fx) + corner[3] * fx;
+        uint64_t top = corner[0] * (n - fx) + corner[1] * fx,
+                 bottom = corner[2] * (n - fx) + corner[3] * fx;
         sum += (uint32_t)((top * (n - fy) + bottom * fy) >> (2 * shift)) >> (o + 1);
     }
     return sum;
@@ -281,7 +304,10 @@ static void fill_noise(pair *p, uint64_t seed)
         for (uint32_t y = 0; y < p->height; y++)
             for (uint32_t x = 0; x < p->width; x++) {
                 uint32_t v = noise(seed, c, x, y);
-                int32_t w = (int32_t)v + (int32_t)(draw(seed, 21, ((uint64_t)c << 40) ^ ((uint64_t)y << 20) ^ x) >> 51) - 4096;
+                int32_t w =
+                    (int32_t)v +
+                    (int32_t)(draw(seed, 21, ((uint64_t)c << 40) ^ ((uint64_t)y << 20) ^ x) >> 51) -
+                    4096;
                 w = w < 0 ? 0 : w > 65535 ? 65535 : w;
                 *at(p->a, p->a_row, p->a_step, x, y, c) = (float)v / 65535.0f;
                 *at(p->b, p->b_row, p->b_step, x, y, c) = (float)w / 65535.0f;
@@ -291,7 +317,8 @@ static void fill_noise(pair *p, uint64_t seed)
 static void metrics_equal_fused_ssim(void **state)
 {
     (void)state;
-    /* rows `ssim` of shared/truth/truth.json: fused-ssim 0ac916a on kg_image, and the same in float64 */
+    /* rows `ssim` of shared/truth/truth.json: fused-ssim 0ac916a on kg_image, and the same in
+     * float64 */
     static const struct {
         uint32_t seed, width, height;
         double fused_same, fused_valid, same, valid, psnr, mean_a[3], mean_b[3];
@@ -342,7 +369,8 @@ static void metrics_do_not_depend_on_threads_or_instructions(void **state)
     kiln_metrics one = measure_with(kiln_ops_cpu_baseline(), &p, 1);
     for (unsigned threads = 1; threads <= 10; threads++) {
         if (threads == 6) add_mask(&p, 7), one = measure_with(kiln_ops_cpu_baseline(), &p, 1);
-        kiln_metrics base = measure_with(kiln_ops_cpu_baseline(), &p, threads), best = measure_with(kiln_ops_cpu(), &p, threads);
+        kiln_metrics base = measure_with(kiln_ops_cpu_baseline(), &p, threads),
+                     best = measure_with(kiln_ops_cpu(), &p, threads);
         assert_memory_equal(&one, &base, sizeof one);
         assert_memory_equal(&one, &best, sizeof one);
     }
@@ -356,11 +384,13 @@ static void fill_levels(pair *p, float level, float other, bool squares)
         for (uint32_t x = 0; x < p->width; x++)
             for (uint32_t c = 0; c < 3; c++) {
                 *at(p->a, p->a_row, p->a_step, x, y, c) = level;
-                *at(p->b, p->b_row, p->b_step, x, y, c) = squares && (x / 13 + y / 17) % 2 == 0 ? level : other;
+                *at(p->b, p->b_row, p->b_step, x, y, c) =
+                    squares && (x / 13 + y / 17) % 2 == 0 ? level : other;
             }
 }
 
-/* Where most variances are 0 what is left of them is rounding alone, the same at every pixel: nothing averages it. */
+/* Where most variances are 0 what is left of them is rounding alone, the same at every pixel:
+ * nothing averages it. */
 static void flat_pictures_are_as_exact(void **state)
 {
     (void)state;

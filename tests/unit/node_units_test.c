@@ -1,5 +1,6 @@
-/* node_units: which levels kiln-lod makes of a tree, before anything is computed: rows of leaves and of nodes above, how far levels
- * go in deep trees, and units in the order in which they can be computed. */
+/* node_units: which levels kiln-lod makes of a tree, before anything is computed: rows of leaves
+ * and of nodes above, how far levels go in deep trees, and units in the order in which they can be
+ * computed. */
 #include "levels_fixture.h"
 
 #include "stages/lod/node_units.h"
@@ -21,18 +22,20 @@ static const kiln_lod_unit *unit_of(const kiln_lod_plan *p, const char *name)
     return NULL;
 }
 
-static void counts_are(const kiln_lod_unit *u, uint32_t first_level, uint32_t n, const uint64_t *counts)
+static void counts_are(const kiln_lod_unit *u, uint32_t first_level, uint32_t n,
+                       const uint64_t *counts)
 {
     assert_int_equal(u->first_level, first_level);
     assert_int_equal(u->n_levels, n);
     for (uint32_t i = 0; i < n; i++) assert_int_equal(u->counts[i], counts[i]);
 }
 
-/* ---- rows ------------------------------------------------------------------------------------------------------------- */
+/* ---- rows ------------------------------------------------------------------------------------ */
 static void a_leaf_is_halved_down_to_one(void **state)
 {
     (void)state;
-    kiln_layer *baked = baked_of(NULL, (chunk_place[]){{"/0", "/", 1}, {"/1", "/", 100}, {"/2", "/", 65536}}, 3);
+    kiln_layer *baked =
+        baked_of(NULL, (chunk_place[]){{"/0", "/", 1}, {"/1", "/", 100}, {"/2", "/", 65536}}, 3);
     kiln_lod_plan p = plan_of(baked, 4, 4096);
     counts_are(unit_of(&p, "/0"), 1, 4, (uint64_t[]){1, 1, 1, 1});
     counts_are(unit_of(&p, "/1"), 1, 4, (uint64_t[]){50, 25, 12, 6});
@@ -46,7 +49,8 @@ static void a_leaf_is_halved_down_to_one(void **state)
 static void a_node_above_goes_on_from_its_children(void **state)
 {
     (void)state;
-    kiln_layer *baked = baked_of(NULL, (chunk_place[]){{"/0", "/", 1}, {"/1", "/", 100}, {"/2", "/", 65536}}, 3);
+    kiln_layer *baked =
+        baked_of(NULL, (chunk_place[]){{"/0", "/", 1}, {"/1", "/", 100}, {"/2", "/", 65536}}, 3);
     kiln_lod_plan p = plan_of(baked, 4, 600);
     counts_are(unit_of(&p, "/"), 5, 3, (uint64_t[]){2051, 1025, 512});
     assert_int_equal(unit_of(&p, "/")->rows, 4103);
@@ -60,8 +64,9 @@ static void a_node_above_goes_on_from_its_children(void **state)
 static void no_level_has_more_rows_than_a_chunk(void **state)
 {
     (void)state;
-    chunk_place places[8] = {{"/0", "/", 65536}, {"/1", "/", 65536}, {"/2", "/", 65536}, {"/3", "/", 65536},
-                             {"/4", "/", 65536}, {"/5", "/", 65536}, {"/6", "/", 65536}, {"/7", "/", 65536}};
+    chunk_place places[8] = {{"/0", "/", 65536}, {"/1", "/", 65536}, {"/2", "/", 65536},
+                             {"/3", "/", 65536}, {"/4", "/", 65536}, {"/5", "/", 65536},
+                             {"/6", "/", 65536}, {"/7", "/", 65536}};
     kiln_layer *baked = baked_of(NULL, places, 8);
     kiln_lod_plan p = plan_of(baked, 1, 65536);
     assert_int_equal(unit_of(&p, "/")->rows, 8 * 32768);
@@ -74,7 +79,8 @@ static void no_level_has_more_rows_than_a_chunk(void **state)
 static void small_layers_have_few_units(void **state)
 {
     (void)state;
-    kiln_layer *none = baked_of(NULL, NULL, 0), *one = baked_of(NULL, (chunk_place[]){{"/", "", 9}}, 1);
+    kiln_layer *none = baked_of(NULL, NULL, 0),
+               *one = baked_of(NULL, (chunk_place[]){{"/", "", 9}}, 1);
     kiln_lod_plan p = plan_of(none, 4, 4096);
     assert_int_equal(p.tree.n_nodes, 0);
     assert_int_equal(p.n_heights, 0);
@@ -87,7 +93,7 @@ static void small_layers_have_few_units(void **state)
     kiln_layer_free(none);
 }
 
-/* ---- order ------------------------------------------------------------------------------------------------------------ */
+/* ---- order ----------------------------------------------------------------------------------- */
 static void units_come_by_height(void **state)
 {
     (void)state;
@@ -110,7 +116,7 @@ static void units_come_by_height(void **state)
     kiln_layer_free(baked);
 }
 
-/* ---- deep trees --------------------------------------------------------------------------------------------------------- */
+/* ---- deep trees ------------------------------------------------------------------------------ */
 enum { DEEPEST = 40 };
 typedef char path[96];
 

@@ -23,25 +23,32 @@ static struct {
 } o;
 
 static const kiln_opt options[] = {
-    KILN_OPTION_NUMBER("neighbors", &o.k, "K", "neighbours averaged per point", .letter = 'k', .def = "3", .range = "1..32",
+    KILN_OPTION_NUMBER("neighbors", &o.k, "K", "neighbours averaged per point", .letter = 'k',
+                       .def = "3", .range = "1..32", .flags = KILN_KEYED),
+    KILN_OPTION_NUMBER("rows", &o.rows, "N", "rows to keep", .def = "0", .range = "0..",
                        .flags = KILN_KEYED),
-    KILN_OPTION_NUMBER("rows", &o.rows, "N", "rows to keep", .def = "0", .range = "0..", .flags = KILN_KEYED),
-    KILN_OPTION_NUMBER("min-opacity", &o.opacity, "X", "drop what is fainter", .def = "1/255", .range = "0..1",
+    KILN_OPTION_NUMBER("min-opacity", &o.opacity, "X", "drop what is fainter", .def = "1/255",
+                       .range = "0..1", .flags = KILN_KEYED),
+    KILN_OPTION_NUMBER("ceiling", &o.ceiling, "X", "largest scale", .def = "off", .range = "0..",
                        .flags = KILN_KEYED),
-    KILN_OPTION_NUMBER("ceiling", &o.ceiling, "X", "largest scale", .def = "off", .range = "0..", .flags = KILN_KEYED),
-    KILN_OPTION_NUMBER("floor", &o.floor, "X", "smallest scale", .def = "0.5", .range = "0..1|off", .flags = KILN_KEYED),
-    KILN_OPTION_NUMBER("limit", &o.limit, "X", "greatest length", .def = "auto", .range = "1e-6..|off|auto", .flags = KILN_KEYED),
+    KILN_OPTION_NUMBER("floor", &o.floor, "X", "smallest scale", .def = "0.5", .range = "0..1|off",
+                       .flags = KILN_KEYED),
+    KILN_OPTION_NUMBER("limit", &o.limit, "X", "greatest length", .def = "auto",
+                       .range = "1e-6..|off|auto", .flags = KILN_KEYED),
     KILN_OPTION_NUMBER("free", &o.free, "X", "any number"),
     KILN_OPTION_NUMBER("cache", &o.cache, "SIZE", "room for decoded planes", .def = "25%"),
-    KILN_OPTION_ENUM("format", &o.format, "NAME", "png|png16|npy", "what to write", .def = "png", .flags = KILN_KEYED),
+    KILN_OPTION_ENUM("format", &o.format, "NAME", "png|png16|npy", "what to write", .def = "png",
+                     .flags = KILN_KEYED),
     KILN_OPTION_TEXT("camera", &o.camera, "NAME", "one camera", .flags = KILN_ONCE),
     KILN_OPTION_TEXT("kinds", &o.kinds, "LIST", "words of a list", .def = "a", .range = "a|b|c-d",
                      .flags = KILN_KEYED | KILN_TITLE),
     KILN_OPTION_PATH("out", &o.out, "FILE", "where to write", .letter = 'o', .flags = KILN_ONCE),
-    KILN_OPTION_BOOL("merge", &o.merge, "merge near-duplicates", .letter = 'm', .def = "yes", .flags = KILN_KEYED),
+    KILN_OPTION_BOOL("merge", &o.merge, "merge near-duplicates", .letter = 'm', .def = "yes",
+                     .flags = KILN_KEYED),
     KILN_OPTION_BOOL("dry-run", &o.dry, "write nothing", .letter = 'n', .flags = KILN_ONCE),
     KILN_OPTION_LIST("add", &o.add, "FILE", "another file", .letter = 'a', .flags = KILN_KEYED),
-    KILN_OPTION_NUMBER("move", &o.move, "X,Y,Z", "where to", .def = "0,0,0", .flags = KILN_KEYED | KILN_NAMED),
+    KILN_OPTION_NUMBER("move", &o.move, "X,Y,Z", "where to", .def = "0,0,0",
+                       .flags = KILN_KEYED | KILN_NAMED),
     KILN_OPTION_NUMBER("bounded", &o.bounded, "X,Y,Z", "a colour", .range = "0..1"),
     KILN_OPTION_NUMBER("secret", &o.none32, "N", "for tests", .flags = KILN_HIDDEN),
     KILN_OPTION_END,
@@ -109,7 +116,8 @@ static void defaults_come_from_the_table(void **state)
 static void every_spelling_of_an_option_is_read(void **state)
 {
     (void)state;
-    assert_int_equal(parse("-k5 --format=npy m.db --rows 18446744073709551615 -o x -mn --no-merge"), KILN_OK);
+    assert_int_equal(parse("-k5 --format=npy m.db --rows 18446744073709551615 -o x -mn --no-merge"),
+                     KILN_OK);
     assert_int_equal(o.k, 5);
     assert_int_equal(o.format, 2);
     assert_true(o.rows == UINT64_MAX);
@@ -154,7 +162,8 @@ static void a_wrong_command_line_says_what_is_wrong(void **state)
     assert_refused("a b", "'b' is one argument too many");
     assert_refused("m --neighbours 3", "did you mean '--neighbors'?");
     assert_refused("m --min 3", "did you mean '--min-opacity'?");
-    assert_refused("m --secrets 3", "unknown option '--secrets', see"); /* hidden ones are not proposed */
+    /* hidden ones are not proposed */
+    assert_refused("m --secrets 3", "unknown option '--secrets', see");
     assert_refused("m --no-neighbors", "unknown option");
     assert_refused("m -z", "unknown option '-z'");
     assert_refused("m --neighbors", "needs a value");
@@ -169,7 +178,8 @@ static void another_word_is_no_slip(void **state)
         const char *typed, *known;
         bool near;
     } words[] = {
-        /* slips: a letter too many, too few, another one, two swapped; in longer words more of them */
+        /* slips: a letter too many, too few, another one, two swapped; in longer words more of
+         * them */
         {"tile", "tiles", true},
         {"prun", "prune", true},
         {"pruen", "prune", true},
@@ -205,9 +215,11 @@ static void another_word_is_no_slip(void **state)
         {"output", "opacity", false},
     };
     for (size_t i = 0; i < sizeof words / sizeof *words; i++) {
-        const bool near = kiln_name_distance(words[i].typed, strlen(words[i].typed), words[i].known) < KILN_NAME_FAR;
+        const bool near = kiln_name_distance(words[i].typed, strlen(words[i].typed),
+                                             words[i].known) < KILN_NAME_FAR;
         if (near != words[i].near)
-            fail_msg("'%s' is %s '%s'", words[i].typed, near ? "taken for" : "not taken for", words[i].known);
+            fail_msg("'%s' is %s '%s'", words[i].typed, near ? "taken for" : "not taken for",
+                     words[i].known);
     }
     assert_true(kiln_name_distance("pruen", 5, "prune") < kiln_name_distance("prxxe", 5, "prune"));
     assert_refused("m --foo 3", "unknown option '--foo', see");
@@ -228,7 +240,8 @@ static void a_value_longer_than_a_path_is_refused(void **state)
 static void text_and_value_are_inverse(void **state)
 {
     (void)state;
-    static const char *const numbers[] = {"0", "1", "0.1", "0.02", "1e-300", "0.3333333333333333", "5e-324", "0.1234567891234567"};
+    static const char *const numbers[] = {
+        "0", "1", "0.1", "0.02", "1e-300", "0.3333333333333333", "5e-324", "0.1234567891234567"};
     for (size_t i = 0; i < sizeof numbers / sizeof *numbers; i++) {
         assert_int_equal(kiln_opt_set(&cli, "min-opacity", numbers[i], "test", &err), KILN_OK);
         double v = o.opacity;
@@ -237,7 +250,8 @@ static void text_and_value_are_inverse(void **state)
         assert_int_equal(kiln_opt_set(&cli, "min-opacity", text, "test", &err), KILN_OK);
         assert_true(o.opacity == v);
     }
-    assert_int_equal(parse("m --min-opacity 0.10 --ceiling -0 --cache 1.5G --no-merge --format png16"), KILN_OK);
+    assert_int_equal(
+        parse("m --min-opacity 0.10 --ceiling -0 --cache 1.5G --no-merge --format png16"), KILN_OK);
     assert_string_equal(text_of("min-opacity"), "0.1");
     assert_string_equal(text_of("ceiling"), "0");
     assert_string_equal(text_of("cache"), "1610612736");
@@ -301,7 +315,8 @@ static void a_list_keeps_its_order_and_every_byte(void **state)
     assert_string_equal(text_of("add"), "");
     assert_int_equal(kiln_opt_set(&cli, "add", text, "stored parameter", &err), KILN_OK);
     assert_string_equal(text_of("add"), text);
-    for (unsigned i = 0; i < sizeof names / sizeof *names; i++) assert_string_equal(item(o.add, i), names[i]);
+    for (unsigned i = 0; i < sizeof names / sizeof *names; i++)
+        assert_string_equal(item(o.add, i), names[i]);
     assert_string_equal(item(o.add, 7), "none");
     assert_string_equal(item(NULL, 0), "none");
     /* one form: what is typed loosely is stored as one text */
@@ -360,14 +375,16 @@ static void three_numbers_are_one_value(void **state)
     assert_true(o.move[0] == -1 && o.move[1] == 0.1 && o.move[2] == 0.25);
     assert_string_equal(text_of("move"), "-1,0.1,0.25");
     assert_string_equal(text_of("bounded"), "0,1,0");
-    static const char *const bad[] = {"1,2", "1,2,3,4", "1,,2", ",,", "1,2,x", "1 2 3", "1,2,inf", "1,2,3,"};
+    static const char *const bad[] = {"1,2",   "1,2,3,4", "1,,2",    ",,",
+                                      "1,2,x", "1 2 3",   "1,2,inf", "1,2,3,"};
     for (size_t i = 0; i < sizeof bad / sizeof *bad; i++) {
         char line[64];
         (void)snprintf(line, sizeof line, "m --move=%s", bad[i]);
         assert_int_equal(parse(line), KILN_E_USAGE);
     }
     assert_refused("m --move 1,2", "--move takes three numbers such as 1,0,-2.5, not '1,2'");
-    assert_refused("m --bounded 0,0,2", "--bounded takes three numbers such as 1,0,-2.5, each from 0 to 1, not '0,0,2'");
+    assert_refused("m --bounded 0,0,2",
+                   "--bounded takes three numbers such as 1,0,-2.5, each from 0 to 1, not '0,0,2'");
 }
 
 static void a_stored_text_is_checked_copied_and_not_given(void **state)
@@ -382,7 +399,8 @@ static void a_stored_text_is_checked_copied_and_not_given(void **state)
     assert_int_equal(kiln_opt_set(&cli, "camera", "", "stored parameter", &err), KILN_OK);
     assert_null(o.camera);
     assert_int_equal(kiln_opt_set(&cli, "neighbors", "99", "stored parameter", &err), KILN_E_USAGE);
-    assert_string_equal(err.msg, "stored parameter: --neighbors takes a whole number from 1 to 32, not '99'");
+    assert_string_equal(
+        err.msg, "stored parameter: --neighbors takes a whole number from 1 to 32, not '99'");
     assert_int_equal(kiln_opt_set(&cli, "gone", "99", "stored parameter", &err), KILN_E_USAGE);
 }
 
@@ -429,15 +447,17 @@ static void sizes_are_read_as_people_write_them(void **state)
                 {"0", 0},
                 {"0.5K", 512},
                 {"18446744073709551615", UINT64_MAX}};
-    static const char *const bad[] = {"",       "M",     "-1",  "1X",   "1.5.1G", "1e9", "99999999999G",
-                                      "100.1%", "1KiBs", "5%%", "0x10", "64kb"};
+    static const char *const bad[] = {"",       "M",   "-1",           "1X",
+                                      "1.5.1G", "1e9", "99999999999G", "100.1%",
+                                      "1KiBs",  "5%%", "0x10",         "64kb"};
     kiln_size s;
     for (size_t i = 0; i < sizeof good / sizeof *good; i++) {
         assert_int_equal(kiln_size_parse(good[i].text, &s, &err), KILN_OK);
         assert_true(s.bytes == good[i].bytes && s.percent < 0);
     }
     for (size_t i = 0; i < sizeof bad / sizeof *bad; i++)
-        if (kiln_size_parse(bad[i], &s, &err) != KILN_E_USAGE) fail_msg("'%s' was taken as a size", bad[i]);
+        if (kiln_size_parse(bad[i], &s, &err) != KILN_E_USAGE)
+            fail_msg("'%s' was taken as a size", bad[i]);
     assert_int_equal(kiln_size_parse("50%", &s, &err), KILN_OK);
     assert_true(kiln_size_resolve(s, 1000) == 500);
     char buf[32];
@@ -485,7 +505,8 @@ static void help_fits_80_columns_and_hides_what_is_hidden(void **state)
     assert_non_null(strstr(text, "--[no-]merge"));
     assert_null(strstr(text, "secret"));
     assert_null(strstr(text, "--gpu"));
-    for (char *line = strtok(text, "\n"); line; line = strtok(NULL, "\n")) assert_in_range(strlen(line), 0, 80);
+    for (char *line = strtok(text, "\n"); line; line = strtok(NULL, "\n"))
+        assert_in_range(strlen(line), 0, 80);
     free(text);
 }
 
@@ -494,28 +515,35 @@ static void the_listing_for_programs_has_aliases_and_flags(void **state)
     (void)state;
     char *text = printed(kiln_cli_help_json);
     assert_non_null(strstr(text, "{\"name\": \"threads\""));
-    assert_non_null(strstr(
-        text, "\"aliases\": [\"jobs\"], \"stored\": false, \"later\": false, \"once\": false, \"alone\": false, \"step\": false, "
-              "\"named\": false, \"title\": false}"));
+    assert_non_null(strstr(text, "\"aliases\": [\"jobs\"], \"stored\": false, \"later\": false, "
+                                 "\"once\": false, \"alone\": false, \"step\": false, "
+                                 "\"named\": false, \"title\": false}"));
     assert_non_null(strstr(text, "\"aliases\": [\"device\", \"gpu\"]"));
-    assert_non_null(strstr(text, "\"stored\": false, \"later\": false, \"once\": true, \"alone\": false, \"step\": false, "
-                                 "\"named\": false, \"title\": false}")); /* --camera
+    assert_non_null(strstr(
+        text,
+        "\"stored\": false, \"later\": false, \"once\": true, \"alone\": false, \"step\": false, "
+        "\"named\": false, \"title\": false}")); /* --camera
                                                                            */
-    assert_non_null(
-        strstr(text, "\"aliases\": [], \"stored\": false, \"later\": false, \"once\": false, \"alone\": true, \"step\": false, "
-                     "\"named\": false, \"title\": false}")); /* --version
+    assert_non_null(strstr(text, "\"aliases\": [], \"stored\": false, \"later\": false, \"once\": "
+                                 "false, \"alone\": true, \"step\": false, "
+                                 "\"named\": false, \"title\": false}")); /* --version
                                                                */
-    assert_non_null(strstr(text, "\"stored\": true, \"later\": false, \"once\": false, \"alone\": false, \"step\": false, "
-                                 "\"named\": true, \"title\": false}")); /* --move */
-    assert_non_null(strstr(text, "\"name\": \"add\", \"letter\": \"a\", \"kind\": \"list\", \"arg\": \"FILE\""));
-    assert_non_null(strstr(text, "\"kind\": \"f64x3\", \"arg\": \"X,Y,Z\", \"default\": \"0,0,0\""));
+    assert_non_null(strstr(
+        text,
+        "\"stored\": true, \"later\": false, \"once\": false, \"alone\": false, \"step\": false, "
+        "\"named\": true, \"title\": false}")); /* --move */
+    assert_non_null(strstr(
+        text, "\"name\": \"add\", \"letter\": \"a\", \"kind\": \"list\", \"arg\": \"FILE\""));
+    assert_non_null(
+        strstr(text, "\"kind\": \"f64x3\", \"arg\": \"X,Y,Z\", \"default\": \"0,0,0\""));
     assert_null(strstr(text, "secret"));
     free(text);
 }
 
 static kiln_status check_camera(const char *text, kiln_error *e)
 {
-    return strcmp(text, "none") ? KILN_OK : kiln_fail(e, KILN_E_USAGE, "there is no camera '%s'", text);
+    return strcmp(text, "none") ? KILN_OK
+                                : kiln_fail(e, KILN_E_USAGE, "there is no camera '%s'", text);
 }
 
 static kiln_status check_added(const char *item, kiln_error *e)
@@ -525,13 +553,15 @@ static kiln_status check_added(const char *item, kiln_error *e)
 
 static kiln_status check_devices(const char *text, kiln_error *e)
 {
-    return strcmp(text, "moon") ? KILN_OK : kiln_fail(e, KILN_E_USAGE, "--devices takes no '%s'", text);
+    return strcmp(text, "moon") ? KILN_OK
+                                : kiln_fail(e, KILN_E_USAGE, "--devices takes no '%s'", text);
 }
 
 /* Typed, by an alias, and stored; of a list each item; the option is named in any case. */
 static void a_check_sees_each_text_that_is_set(void **state)
 {
-    static const kiln_opt_check checks[] = {{"camera", check_camera}, {"add", check_added}, {NULL, NULL}};
+    static const kiln_opt_check checks[] = {
+        {"camera", check_camera}, {"add", check_added}, {NULL, NULL}};
     static const kiln_opt_check common_checks[] = {{"devices", check_devices}, {NULL, NULL}};
     static char program[] = "kiln-try", m[] = "m";
     static const struct {
@@ -566,7 +596,8 @@ static void a_text_with_a_range_is_a_list_of_its_words(void **state)
     assert_string_equal(o.kinds, "a");
     assert_int_equal(parse("m --kinds=c-d,a"), KILN_OK);
     assert_string_equal(o.kinds, "c-d,a");
-    assert_refused("m --kinds=a,x", "--kinds takes one or several of a|b|c-d, separated by commas, not 'a,x'");
+    assert_refused("m --kinds=a,x",
+                   "--kinds takes one or several of a|b|c-d, separated by commas, not 'a,x'");
     assert_refused("m --kinds=a,,b", "--kinds takes one or several");
     assert_refused("m --kinds=,", "--kinds takes one or several");
     char *text = printed(kiln_cli_help_json);
@@ -581,7 +612,8 @@ static void an_underscore_stands_for_a_hyphen(void **state)
     assert_true(o.opacity == 0.25);
     assert_true(o.dry && !o.merge);
     assert_true(kiln_opt_given(&cli, "min-opacity"));
-    assert_refused("m --min_opacty 3", "unknown option '--min_opacty', did you mean '--min-opacity'?");
+    assert_refused("m --min_opacty 3",
+                   "unknown option '--min_opacty', did you mean '--min-opacity'?");
     assert_refused("m --min_opacity=7", "--min-opacity takes a number from 0 to 1");
     assert_refused("m --_rows=1", "unknown option");
     char *text = printed(print_help_all);
@@ -599,8 +631,9 @@ static void a_row_has_the_kind_of_its_storage(void **state)
         KILN_OPTION_TEXT("x", &o.camera, "", ""),  KILN_OPTION_LIST("x", &o.add, "", ""),
         KILN_OPTION_PATH("x", &o.out, "", ""),
     };
-    const kiln_opt_kind kinds[] = {KILN_OPT_BOOL,  KILN_OPT_U32,  KILN_OPT_U64,  KILN_OPT_F64,  KILN_OPT_SIZE, KILN_OPT_F64X3,
-                                   KILN_OPT_F64X3, KILN_OPT_ENUM, KILN_OPT_TEXT, KILN_OPT_LIST, KILN_OPT_PATH};
+    const kiln_opt_kind kinds[] = {KILN_OPT_BOOL, KILN_OPT_U32,   KILN_OPT_U64,   KILN_OPT_F64,
+                                   KILN_OPT_SIZE, KILN_OPT_F64X3, KILN_OPT_F64X3, KILN_OPT_ENUM,
+                                   KILN_OPT_TEXT, KILN_OPT_LIST,  KILN_OPT_PATH};
     enum { N_KINDS = sizeof kinds / sizeof *kinds };
     (void)state;
     assert_int_equal(sizeof rows / sizeof *rows, N_KINDS);
@@ -610,7 +643,8 @@ static void a_row_has_the_kind_of_its_storage(void **state)
 static void options_that_are_equally_near_are_all_named(void **state)
 {
     static const kiln_opt two[] = {
-        KILN_OPTION_ENUM("render-format", &o.format, "WORD", "png|npy", "of pictures", .def = "png"),
+        KILN_OPTION_ENUM("render-format", &o.format, "WORD", "png|npy", "of pictures",
+                         .def = "png"),
         KILN_OPTION_ENUM("export-format", &o.format, "WORD", "png|npy", "of files", .def = "png"),
         KILN_OPTION_END,
     };
@@ -618,11 +652,12 @@ static void options_that_are_equally_near_are_all_named(void **state)
     char *argv[] = {(char[]){"kiln-two"}, (char[]){"--format=npy"}};
     (void)state;
     assert_int_equal(kiln_cli_parse(&both, 2, argv, &parsed, &err), KILN_E_USAGE);
-    assert_string_equal(err.msg,
-                        "unknown option '--format', did you mean '--render-format' or '--export-format'? See 'kiln-two --help'");
+    assert_string_equal(err.msg, "unknown option '--format', did you mean '--render-format' or "
+                                 "'--export-format'? See 'kiln-two --help'");
     both.from_make = true;
     assert_int_equal(kiln_cli_parse(&both, 2, argv, &parsed, &err), KILN_E_USAGE);
-    assert_string_equal(err.msg, "unknown option FORMAT, did you mean RENDER_FORMAT or EXPORT_FORMAT? See 'kiln-two --help'");
+    assert_string_equal(err.msg, "unknown option FORMAT, did you mean RENDER_FORMAT or "
+                                 "EXPORT_FORMAT? See 'kiln-two --help'");
 }
 
 static void the_man_page_escapes_what_roff_would_eat(void **state)

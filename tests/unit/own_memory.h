@@ -1,5 +1,5 @@
-/* own_memory -- for tests of how much memory a process takes: AddressSanitizer's shadow, red zones and quarantine are memory of the
- * process, too. */
+/* own_memory -- for tests of how much memory a process takes: AddressSanitizer's shadow, red zones
+ * and quarantine are memory of the process, too. */
 #ifndef KILN_TESTS_OWN_MEMORY_H
 #define KILN_TESTS_OWN_MEMORY_H
 

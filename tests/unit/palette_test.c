@@ -1,4 +1,5 @@
-/* palette_test -- vector quantisation against searches and passes over all entries, written here as simply as they can be. */
+/* palette_test -- vector quantisation against searches and passes over all entries, written here as
+ * simply as they can be. */
 #include "kernels/arrays.h"
 #include "kernels/palette/palette_math.h"
 #include "tests/unit/test_runner.h"
@@ -50,14 +51,16 @@ static int bell(uint64_t *state, int size)
     return sum / 2;
 }
 
-/* Rows as trained scenes have them: groups of very different width, and values that lessen from the first to the last. */
+/* Rows as trained scenes have them: groups of very different width, and values that lessen from the
+ * first to the last. */
 static void fill_like_harmonics(set *s, uint64_t seed)
 {
     enum { GROUPS = 50 };
     int16_t middles[GROUPS][KILN_PALETTE_VALUES_MAX];
     uint64_t state = seed;
     for (unsigned g = 0; g < GROUPS; g++)
-        for (uint32_t k = 0; k < s->d; k++) middles[g][k] = (int16_t)bell(&state, 600 / (int)(1 + k / 9));
+        for (uint32_t k = 0; k < s->d; k++)
+            middles[g][k] = (int16_t)bell(&state, 600 / (int)(1 + k / 9));
     for (uint64_t i = 0; i < s->n; i++) {
         const unsigned g = (unsigned)(next(&state) % GROUPS);
         for (uint32_t k = 0; k < s->d; k++) {
@@ -82,14 +85,20 @@ static void run(const kiln_ops *ops, unsigned threads, kiln_op_id op, const void
 
 static void train(const kiln_ops *ops, unsigned threads, set *s)
 {
-    const kiln_palette_train_args a = {
-        .n = s->n, .seed = 1, .d = s->d, .p = s->p, .rows = s->rows, .centroids = s->centroids, .n_entries = &s->n_entries};
+    const kiln_palette_train_args a = {.n = s->n,
+                                       .seed = 1,
+                                       .d = s->d,
+                                       .p = s->p,
+                                       .rows = s->rows,
+                                       .centroids = s->centroids,
+                                       .n_entries = &s->n_entries};
     run(ops, threads, KILN_OP_palette_train, &a);
 }
 
 static void make_index(const kiln_ops *ops, unsigned threads, set *s)
 {
-    const kiln_palette_index_args a = {.d = s->d, .p = (uint32_t)s->n_entries, .centroids = s->centroids, .index = s->index};
+    const kiln_palette_index_args a = {
+        .d = s->d, .p = (uint32_t)s->n_entries, .centroids = s->centroids, .index = s->index};
     run(ops, threads, KILN_OP_palette_index, &a);
 }
 
@@ -125,7 +134,8 @@ static uint64_t error_of(const set *s)
     uint64_t error = 0;
     for (uint64_t i = 0; i < s->n; i++) {
         assert_true(s->labels[i] < s->n_entries);
-        const uint64_t d2 = distance2(s->rows + i * s->d, s->centroids + (uint64_t)s->labels[i] * s->d, s->d);
+        const uint64_t d2 =
+            distance2(s->rows + i * s->d, s->centroids + (uint64_t)s->labels[i] * s->d, s->d);
         assert_int_equal(d2, s->distances[i]);
         error += d2;
     }
@@ -139,7 +149,8 @@ static uint64_t exact_error(const set *s, uint16_t *labels)
     for (uint64_t i = 0; i < s->n; i++) {
         uint64_t least = UINT64_MAX;
         for (uint32_t e = 0; e < s->n_entries; e++) {
-            const uint64_t d2 = distance2(s->rows + i * s->d, s->centroids + (uint64_t)e * s->d, s->d);
+            const uint64_t d2 =
+                distance2(s->rows + i * s->d, s->centroids + (uint64_t)e * s->d, s->d);
             if (d2 >= least) continue;
             least = d2;
             if (labels) labels[i] = (uint16_t)e;
@@ -149,7 +160,7 @@ static uint64_t exact_error(const set *s, uint16_t *labels)
     return error;
 }
 
-/* ---- exactness ----------------------------------------------------------------------------------------------------------- */
+/* ---- exactness ------------------------------------------------------------------------------- */
 
 static void few_different_rows_are_kept(void **state)
 {
@@ -166,7 +177,8 @@ static void few_different_rows_are_kept(void **state)
             memcpy(s.rows + i * s.d, s.rows + i % cases[c].different * s.d, s.d * sizeof *s.rows);
         train(kiln_ops_cpu(), 2, &s);
         assert_int_equal(s.n_entries, cases[c].different);
-        for (uint64_t i = s.n_entries * s.d; i < (uint64_t)s.p * s.d; i++) assert_int_equal(s.centroids[i], 0);
+        for (uint64_t i = s.n_entries * s.d; i < (uint64_t)s.p * s.d; i++)
+            assert_int_equal(s.centroids[i], 0);
         make_index(kiln_ops_cpu(), 2, &s);
         assign(kiln_ops_cpu(), 2, &s, 0, s.n);
         assert_int_equal(error_of(&s), 0);
@@ -179,7 +191,8 @@ static void rows_that_are_entries_find_them(void **state)
     (void)state;
     set s = set_make(6000, 9, 6000);
     fill_like_harmonics(&s, 3);
-    memcpy(s.rows + 4000 * s.d, s.rows, 2000 * s.d * sizeof *s.rows); /* entries that are equal: the lowest is found */
+    /* entries that are equal: the lowest is found */
+    memcpy(s.rows + 4000 * s.d, s.rows, 2000 * s.d * sizeof *s.rows);
     memcpy(s.centroids, s.rows, s.n * s.d * sizeof *s.rows);
     s.n_entries = s.p;
     make_index(kiln_ops_cpu(), 2, &s);
@@ -206,7 +219,7 @@ static void one_entry_is_the_mean(void **state)
     set_free(&s);
 }
 
-/* ---- quality ------------------------------------------------------------------------------------------------------------- */
+/* ---- quality --------------------------------------------------------------------------------- */
 
 static void nearly_the_nearest_is_found(void **state)
 {
@@ -216,7 +229,8 @@ static void nearly_the_nearest_is_found(void **state)
     all_three(&s);
     const uint64_t found = error_of(&s), exact = exact_error(&s, NULL);
     assert_true(found >= exact);
-    if (found > exact + exact / 100) fail_msg("%llu, not %llu", (unsigned long long)found, (unsigned long long)exact);
+    if (found > exact + exact / 100)
+        fail_msg("%llu, not %llu", (unsigned long long)found, (unsigned long long)exact);
     set_free(&s);
 }
 
@@ -227,7 +241,8 @@ static uint64_t plain_error(const set *of)
     s.n_entries = s.p;
     memcpy(s.rows, of->rows, s.n * s.d * sizeof *s.rows);
     for (uint32_t e = 0; e < s.p; e++)
-        memcpy(s.centroids + (uint64_t)e * s.d, s.rows + (uint64_t)e * s.n / s.p * s.d, s.d * sizeof *s.rows);
+        memcpy(s.centroids + (uint64_t)e * s.d, s.rows + (uint64_t)e * s.n / s.p * s.d,
+               s.d * sizeof *s.rows);
     int64_t *sums = calloc((uint64_t)s.p * s.d, sizeof *sums);
     int64_t *counts = calloc(s.p, sizeof *counts);
     assert_true(sums && counts);
@@ -237,7 +252,8 @@ static uint64_t plain_error(const set *of)
         exact_error(&s, s.labels);
         for (uint64_t i = 0; i < s.n; i++) {
             counts[s.labels[i]]++;
-            for (uint32_t k = 0; k < s.d; k++) sums[(uint64_t)s.labels[i] * s.d + k] += s.rows[i * s.d + k];
+            for (uint32_t k = 0; k < s.d; k++)
+                sums[(uint64_t)s.labels[i] * s.d + k] += s.rows[i * s.d + k];
         }
         for (uint64_t i = 0; i < (uint64_t)s.p * s.d; i++)
             if (counts[i / s.d] > 0) s.centroids[i] = (int16_t)(sums[i] / counts[i / s.d]);
@@ -258,12 +274,15 @@ static void the_palette_is_as_good_as_plain_k_means(void **state)
         fill_like_harmonics(&s, 6 + c);
         all_three(&s);
         const double ratio = (double)error_of(&s) / (double)plain_error(&s);
-        if (ratio > 1.047) fail_msg("%u values: the error is %.3f of that of plain passes; 0.2 dB are 1.047", d[c], ratio);
+        if (ratio > 1.047)
+            fail_msg("%u values: the error is %.3f of that of plain passes; 0.2 dB are 1.047", d[c],
+                     ratio);
         set_free(&s);
     }
 }
 
-/* One value a row: rounded means meet, and what they leave is filled with the rows that are farthest. */
+/* One value a row: rounded means meet, and what they leave is filled with the rows that are
+ * farthest. */
 static void entries_that_meet_are_put_elsewhere(void **state)
 {
     (void)state;
@@ -279,11 +298,12 @@ static void entries_that_meet_are_put_elsewhere(void **state)
         for (uint64_t i = 0; i < s.n && !found; i++) found = s.labels[i] == e;
         used += found;
     }
-    if (used < 900 || error > s.n) fail_msg("%u entries are used; the error is %llu", used, (unsigned long long)error);
+    if (used < 900 || error > s.n)
+        fail_msg("%u entries are used; the error is %llu", used, (unsigned long long)error);
     set_free(&s);
 }
 
-/* ---- sameness ------------------------------------------------------------------------------------------------------------ */
+/* ---- sameness -------------------------------------------------------------------------------- */
 
 static void threads_instructions_and_pieces_give_the_same(void **state)
 {
@@ -298,10 +318,13 @@ static void threads_instructions_and_pieces_give_the_same(void **state)
         memcpy(s.rows, first.rows, s.n * s.d * sizeof *s.rows);
         train(ops, threads[c / 2], &s);
         make_index(ops, threads[c / 2], &s);
-        for (uint64_t at = 0; at < s.n; at += 1001) assign(ops, threads[c / 2], &s, at, s.n - at < 1001 ? s.n - at : 1001);
+        for (uint64_t at = 0; at < s.n; at += 1001)
+            assign(ops, threads[c / 2], &s, at, s.n - at < 1001 ? s.n - at : 1001);
         assert_int_equal(s.n_entries, first.n_entries);
-        assert_memory_equal(s.centroids, first.centroids, (uint64_t)s.p * s.d * sizeof *s.centroids);
-        assert_memory_equal(s.index, first.index, kiln_palette_index_words(s.p, s.d) * sizeof *s.index);
+        assert_memory_equal(s.centroids, first.centroids,
+                            (uint64_t)s.p * s.d * sizeof *s.centroids);
+        assert_memory_equal(s.index, first.index,
+                            kiln_palette_index_words(s.p, s.d) * sizeof *s.index);
         assert_memory_equal(s.labels, first.labels, s.n * sizeof *s.labels);
         assert_memory_equal(s.distances, first.distances, s.n * sizeof *s.distances);
         set_free(&s);
@@ -309,7 +332,7 @@ static void threads_instructions_and_pieces_give_the_same(void **state)
     set_free(&first);
 }
 
-/* ---- refusals ------------------------------------------------------------------------------------------------------------ */
+/* ---- refusals -------------------------------------------------------------------------------- */
 
 static kiln_status try_assign(const set *s, uint16_t *labels, char why[1024])
 {
@@ -337,7 +360,8 @@ static void damage_is_refused(void **state)
     const struct {
         uint64_t word;
         uint32_t value;
-    } damages[] = {{0, 0x7fff}, {at.starts, 1}, {at.starts + 1, 501}, {at.starts + 3, 0}, {at.order - 1, 499}, {at.words - 1, 500}};
+    } damages[] = {{0, 0x7fff},        {at.starts, 1},      {at.starts + 1, 501},
+                   {at.starts + 3, 0}, {at.order - 1, 499}, {at.words - 1, 500}};
     assert_int_equal(try_assign(&s, s.labels, why), KILN_OK);
     for (size_t i = 0; i < sizeof damages / sizeof *damages; i++) {
         const uint32_t was = s.index[damages[i].word];

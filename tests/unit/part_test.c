@@ -1,4 +1,5 @@
-/* part: what a task has computed comes into the manifest whole, once, or not at all; cut files, flipped bits and strangers' rows.
+/* part: what a task has computed comes into the manifest whole, once, or not at all; cut files,
+ * flipped bits and strangers' rows.
  */
 #include "manifest_fixture.h"
 
@@ -18,7 +19,11 @@ enum { UNITS = 3, FLOATS = 5000 };
 
 static kiln_part_info info_of(uint32_t shard)
 {
-    return (kiln_part_info){.stage = "knn", .plan = kiln_hash_of("plan", 4), .shard = shard, .shards = 4, .host = "node7"};
+    return (kiln_part_info){.stage = "knn",
+                            .plan = kiln_hash_of("plan", 4),
+                            .shard = shard,
+                            .shards = 4,
+                            .host = "node7"};
 }
 
 static kiln_hash key_of(uint32_t unit) { return kiln_hash_of(&unit, sizeof unit); }
@@ -90,7 +95,12 @@ static kiln_status store_range(kiln_manifest *to, void *context, kiln_error *err
 
 static kiln_quarantine_row bad_unit(void)
 {
-    kiln_quarantine_row row = {.stage = "knn", .name = "range 9", .attempts = 3, .device = "cpu", .reason = "no", .failed_ns = 5};
+    kiln_quarantine_row row = {.stage = "knn",
+                               .name = "range 9",
+                               .attempts = 3,
+                               .device = "cpu",
+                               .reason = "no",
+                               .failed_ns = 5};
     row.key = key_of(9);
     return row;
 }
@@ -103,7 +113,8 @@ static void make_part(void **state, uint32_t shard, kiln_manifest *base, char pa
     kiln_error err = {0};
     kiln_manifest *m;
     const kiln_quarantine_row row = bad_unit();
-    const kiln_run_row run = {.stage = "knn", .counters = (char[]){"{\"host\": \"node7\"}"}, .start_ns = 1, .stop_ns = 2};
+    const kiln_run_row run = {
+        .stage = "knn", .counters = (char[]){"{\"host\": \"node7\"}"}, .start_ns = 1, .stop_ns = 2};
     OK(kiln_part_create(in_scratch(state, "private", private_path), &info, base, &m, &err));
     OK(kiln_bulk_store(m, 4 << 20, store_range, &(range){0, UNITS}, &err));
     OK(kiln_quarantine_put(m, &row, &err));
@@ -163,14 +174,15 @@ static void mutate(const char *path, const char *sql)
     char *text = NULL;
     assert_int_equal(sqlite3_open(path, &db), SQLITE_OK);
     assert_int_equal(sqlite3_exec(db,
-                                  "PRAGMA writable_schema = ON; PRAGMA ignore_check_constraints = ON; PRAGMA foreign_keys = OFF",
+                                  "PRAGMA writable_schema = ON; PRAGMA ignore_check_constraints = "
+                                  "ON; PRAGMA foreign_keys = OFF",
                                   NULL, NULL, NULL),
                      SQLITE_OK);
     if (sqlite3_exec(db, sql, NULL, NULL, &text) != SQLITE_OK) fail_msg("%s: %s", sql, text);
     assert_int_equal(sqlite3_close(db), SQLITE_OK);
 }
 
-/* ---- whole parts ------------------------------------------------------------------------------------------------- */
+/* ---- whole parts ----------------------------------------------------------------------------- */
 static void a_part_is_gathered_once(void **state)
 {
     char path[600], db[600];
@@ -225,8 +237,9 @@ static void units_come_in_the_order_that_is_wanted(void **state)
     assert_int_equal(r.unwanted, UNITS - 2);
     assert_int_equal(r.quarantined, 0);
     assert_true(unit_is_right(m, 2) && unit_is_right(m, 0) && !unit_is_right(m, 1));
-    assert_int_equal(
-        number_of(m, "SELECT (SELECT id FROM unit WHERE name = 'range 2') < (SELECT id FROM unit WHERE name = 'range 0')"), 1);
+    assert_int_equal(number_of(m, "SELECT (SELECT id FROM unit WHERE name = 'range 2') < (SELECT "
+                                  "id FROM unit WHERE name = 'range 0')"),
+                     1);
     kiln_manifest_close(m);
 }
 
@@ -288,7 +301,8 @@ static void make_large_part(void **state, char path[600])
     kiln_error err = {0};
     kiln_manifest *m;
     uint64_t random = 1;
-    for (size_t i = 0; i < WHOLE; i++) noise[i] = (unsigned char)((random = random * 6364136223846793005u + 1) >> 56);
+    for (size_t i = 0; i < WHOLE; i++)
+        noise[i] = (unsigned char)((random = random * 6364136223846793005u + 1) >> 56);
     OK(kiln_part_create(in_scratch(state, "private", path), &info, NULL, &m, &err));
     for (uint32_t u = 0; u < 3; u++) {
         kiln_unit_output outputs[PIECES];
@@ -298,10 +312,11 @@ static void make_large_part(void **state, char path[600])
             noise[0] = (unsigned char)(16 * u + i); /* other bytes in each */
             const size_t size = n == 1 ? WHOLE : PIECE;
             OK(kiln_blob_pack(noise, size, 1, &blobs[i], &err));
-            outputs[i] = (kiln_unit_output){.name = "data", .segment = i, .hash = blobs[i].hash, .raw_bytes = size, .elem = 1};
+            outputs[i] = (kiln_unit_output){
+                .name = "data", .segment = i, .hash = blobs[i].hash, .raw_bytes = size, .elem = 1};
         }
-        OK(kiln_unit_store(m, &(kiln_unit_done){key_of(u), "knn", "large", 1}, &(kiln_unit_result){.n = n, .outputs = outputs},
-                           blobs, &err));
+        OK(kiln_unit_store(m, &(kiln_unit_done){key_of(u), "knn", "large", 1},
+                           &(kiln_unit_result){.n = n, .outputs = outputs}, blobs, &err));
         for (uint32_t i = 0; i < n; i++) free(blobs[i].packed);
     }
     OK(kiln_part_finish(m, *state, 0, &err));
@@ -338,7 +353,8 @@ static void large_units_come_in_batches(void **state)
     kiln_manifest_close(m);
 }
 
-/* Killed at eight instants one after the other: every state is sound, and what is there is not stored again. */
+/* Killed at eight instants one after the other: every state is sound, and what is there is not
+ * stored again. */
 static void a_gather_that_is_killed_goes_on(void **state)
 {
     enum { KILLS = 8, STEP_MS = 12 };
@@ -375,14 +391,15 @@ static void a_gather_that_is_killed_goes_on(void **state)
     kiln_manifest_close(m);
 }
 
-/* ---- files ------------------------------------------------------------------------------------------------------- */
+/* ---- files ----------------------------------------------------------------------------------- */
 static void a_part_that_is_given_up_leaves_nothing(void **state)
 {
     char path[600];
     const kiln_part_info info = info_of(1);
     kiln_error err = {0};
     kiln_manifest *m;
-    write_all(in_scratch(state, "private", path), "old", 3); /* of an earlier process of this number */
+    /* of an earlier process of this number */
+    write_all(in_scratch(state, "private", path), "old", 3);
     OK(kiln_part_create(path, &info, NULL, &m, &err));
     store_unit(m, 0);
     kiln_manifest_discard(m);
@@ -420,7 +437,8 @@ static void a_part_goes_to_another_file_system_by_a_copy(void **state)
     kiln_manifest *m;
     assert_int_equal(stat(*state, &here), 0);
     for (size_t i = 0; !*other && i < sizeof folders / sizeof *folders; i++)
-        if (stat(folders[i], &there) == 0 && there.st_dev != here.st_dev && access(folders[i], W_OK) == 0)
+        if (stat(folders[i], &there) == 0 && there.st_dev != here.st_dev &&
+            access(folders[i], W_OK) == 0)
             snprintf(other, sizeof other, "%s/kiln-part.XXXXXX", folders[i]);
     if (!*other) skip(); /* one file system */
     assert_non_null(mkdtemp(other));
@@ -441,7 +459,8 @@ static void copies_of_killed_tasks_are_removed(void **state)
     static const char stem[] = "knn-0123-1-of-4.part.tmp.";
     assert_int_equal(gethostname(host, sizeof host), 0);
     for (char *c = host; *c; c++)
-        if (!strchr("ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz0123456789-", *c)) *c = '_';
+        if (!strchr("ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz0123456789-", *c))
+            *c = '_';
     host[63] = '\0';
     const struct {
         const char *host;
@@ -486,7 +505,8 @@ static void drafts_of_killed_tasks_are_removed(void **state)
     const pid_t host = fork();
     if (host == 0) {
         static const char dotted[] = "node7.cluster";
-        if (unshare(CLONE_NEWUTS) == 0) (void)sethostname(dotted, sizeof dotted - 1); /* else under the name that this host has */
+        /* else under the name that this host has */
+        if (unshare(CLONE_NEWUTS) == 0) (void)sethostname(dotted, sizeof dotted - 1);
         const bool left = leave_draft(*state) && n_files(*state) == 1;
         kiln_part_leftovers_drop(*state, "knn", false);
         _exit(left && n_files(*state) == 0 ? 0 : 1);
@@ -508,7 +528,8 @@ static void a_blob_packed_into_more_than_it_needs_is_refused(void **state)
     kiln_part *p;
     kiln_part_report report;
     const kiln_hash hash = kiln_hash_of("large", 5);
-    const kiln_blob blob = {.hash = hash, .elem = 1, .raw_bytes = RAW, .packed = packed, .packed_bytes = sizeof packed};
+    const kiln_blob blob = {
+        .hash = hash, .elem = 1, .raw_bytes = RAW, .packed = packed, .packed_bytes = sizeof packed};
     kiln_unit_output output = {.name = "word", .elem = 1, .raw_bytes = RAW, .hash = hash};
     const kiln_unit_result r = {.n = 1, .outputs = &output, .counters = (char[]){"{}"}};
     OK(kiln_part_create(in_scratch(state, "private", path), &info, NULL, &part, &err));
@@ -516,7 +537,8 @@ static void a_blob_packed_into_more_than_it_needs_is_refused(void **state)
     OK(kiln_part_finish(part, *state, 0, &err));
     OK(kiln_part_name(&info, name, &err));
     OK(kiln_part_open(in_scratch(state, name, path), &p, NULL, &err));
-    OK(kiln_manifest_open(in_scratch(state, "m.db", path), KILN_OPEN_CREATE, "knn", false, &m, &err));
+    OK(kiln_manifest_open(in_scratch(state, "m.db", path), KILN_OPEN_CREATE, "knn", false, &m,
+                          &err));
     assert_int_equal(kiln_part_gather(m, p, NULL, 0, &report, NULL, &err), KILN_E_INPUT);
     assert_non_null(strstr(err.msg, "is packed into 4096"));
     assert_int_equal(report.refused, 1);
@@ -538,20 +560,22 @@ static void a_part_of_nothing_is_not_made(void **state)
     for (int i = 0; i < 5; i++) {
         kiln_error err = {0};
         kiln_manifest *m;
-        assert_int_equal(kiln_part_create(in_scratch(state, "private", path), &infos[i], NULL, &m, &err), KILN_E_USAGE);
+        assert_int_equal(
+            kiln_part_create(in_scratch(state, "private", path), &infos[i], NULL, &m, &err),
+            KILN_E_USAGE);
         assert_int_equal(n_files(*state), 0);
     }
 }
 
-/* ---- damage ------------------------------------------------------------------------------------------------------ */
+/* ---- damage ---------------------------------------------------------------------------------- */
 static void clear(kiln_manifest *m)
 {
-    run_sql(
-        m,
-        "DELETE FROM unit WHERE true; DELETE FROM blob WHERE true; DELETE FROM quarantine WHERE true; DELETE FROM run WHERE true");
+    run_sql(m, "DELETE FROM unit WHERE true; DELETE FROM blob WHERE true; DELETE FROM quarantine "
+               "WHERE true; DELETE FROM run WHERE true");
 }
 
-/* Opens and gathers; what comes into the manifest must be right, and a failure must name the file. Returns the status. */
+/* Opens and gathers; what comes into the manifest must be right, and a failure must name the file.
+ * Returns the status. */
 static kiln_status try_gather(kiln_manifest *m, const char *path, kiln_part_report *r)
 {
     kiln_error err = {0};
@@ -601,7 +625,8 @@ static size_t n_used(const unsigned char *page)
     return n;
 }
 
-/* Bytes that hold nothing may flip; of all others a flip is a failure, and what else is gathered is right. */
+/* Bytes that hold nothing may flip; of all others a flip is a failure, and what else is gathered is
+ * right. */
 static void a_flipped_bit_never_comes_into_the_manifest(void **state)
 {
     char path[600], db[600];
@@ -615,7 +640,8 @@ static void a_flipped_bit_never_comes_into_the_manifest(void **state)
     run_sql(m, "PRAGMA synchronous = OFF");
     for (size_t at = 0, i = 0, used = 0; at < size; at++) {
         if (at % PAGE == 0) dense = n_used(data + at) > PAGE / 8;
-        if (data[at] == 0 || used++ % (dense ? 2003 : 7) != 0) continue; /* pages of rows, not of blobs, byte by byte nearly */
+        /* pages of rows, not of blobs, byte by byte nearly */
+        if (data[at] == 0 || used++ % (dense ? 2003 : 7) != 0) continue;
         i++;
         const unsigned char was = data[at];
         data[at] ^= (unsigned char)(1 << i % 8);
@@ -630,7 +656,7 @@ static void a_flipped_bit_never_comes_into_the_manifest(void **state)
     kiln_manifest_close(m);
 }
 
-/* ---- strangers --------------------------------------------------------------------------------------------------- */
+/* ---- strangers ------------------------------------------------------------------------------- */
 static void seal_again(const char *path)
 {
     kiln_error err = {0};
@@ -649,22 +675,29 @@ static void other_tables_are_refused(void **state)
     static const struct {
         const char *sql, *says;
     } changes[] = {
-        {"CREATE TRIGGER t AFTER INSERT ON unit BEGIN DELETE FROM blob; END", "its trigger 't' differs"},
+        {"CREATE TRIGGER t AFTER INSERT ON unit BEGIN DELETE FROM blob; END",
+         "its trigger 't' differs"},
         {"CREATE TABLE camera (a)", "its table 'camera' differs"},
         {"CREATE VIEW own AS SELECT 1", "its view 'own' differs"},
         {"CREATE INDEX own ON unit (name)", "its index 'own' differs"},
         {"DROP TABLE run", "'run' is missing"},
-        {"DROP TABLE quarantine; CREATE VIEW quarantine AS SELECT 1", "its view 'quarantine' differs"},
-        {"UPDATE sqlite_schema SET sql = replace(sql, ') STRICT', ')') WHERE name = 'unit'", "its table 'unit' differs"},
-        {"UPDATE sqlite_schema SET sql = replace(sql, 'CHECK (length(seal) = 16)', '') WHERE name = 'part'",
+        {"DROP TABLE quarantine; CREATE VIEW quarantine AS SELECT 1",
+         "its view 'quarantine' differs"},
+        {"UPDATE sqlite_schema SET sql = replace(sql, ') STRICT', ')') WHERE name = 'unit'",
+         "its table 'unit' differs"},
+        {"UPDATE sqlite_schema SET sql = replace(sql, 'CHECK (length(seal) = 16)', '') WHERE name "
+         "= 'part'",
          "its table 'part' differs"},
         {"DELETE FROM sqlite_schema WHERE name = 'sqlite_autoindex_unit_1'", "is missing"},
-        {"PRAGMA application_id = 0x4b494c4e", "not a part: it is an SQLite file of another program"}, /* a manifest's */
+        /* a manifest's */
+        {"PRAGMA application_id = 0x4b494c4e",
+         "not a part: it is an SQLite file of another program"},
         {"PRAGMA user_version = 2", "has version 2"},
         {"PRAGMA journal_mode = WAL", "or a log"},
         {"PRAGMA page_size = 4096; VACUUM", "pages of another size"},
         {"DELETE FROM part", "does not say which plan it belongs to"},
-        {"INSERT INTO part SELECT 2, stage, plan, shard, shards, host, version, seal FROM part", "says twice"},
+        {"INSERT INTO part SELECT 2, stage, plan, shard, shards, host, version, seal FROM part",
+         "says twice"},
         {"UPDATE part SET stage = '../../x'", "whose name is invalid"},
         {"UPDATE part SET plan = zeroblob(16)", "no plan"},
         {"UPDATE part SET plan = zeroblob(15)", "a hash does not have 16 bytes"},
@@ -692,7 +725,8 @@ static void other_tables_are_refused(void **state)
         const kiln_status st = kiln_part_open(path, &p, NULL, &err);
         if (st != KILN_E_INPUT && st != KILN_E_IO) fail_msg("opened: %s", changes[i].sql);
         assert_null(p);
-        if (!strstr(err.msg, changes[i].says)) fail_msg("%s\nnot said: %s\nbut: %s", changes[i].sql, changes[i].says, err.msg);
+        if (!strstr(err.msg, changes[i].says))
+            fail_msg("%s\nnot said: %s\nbut: %s", changes[i].sql, changes[i].says, err.msg);
         assert_says(&err, path);
     }
     free(data);
@@ -704,21 +738,30 @@ static void rows_of_strangers_are_refused_under_a_right_seal(void **state)
         const char *sql, *says;
         unsigned inserted;
     } changes[] = {
-        {"UPDATE unit SET stage = 'prune' WHERE id = 2", "belongs to stage 'prune', but is in a part of stage 'knn'", 2},
+        {"UPDATE unit SET stage = 'prune' WHERE id = 2",
+         "belongs to stage 'prune', but is in a part of stage 'knn'", 2},
         {"UPDATE unit SET counters = 'x' WHERE id = 2", "no JSON object", 2},
         {"UPDATE unit SET counters = '[1]' WHERE id = 2", "no JSON object", 2},
         {"UPDATE unit SET wall_ns = -1 WHERE id = 2", "negative time", 2},
         {"UPDATE unit SET name = 'a' || char(0) || 'b' WHERE id = 2", "NUL", 2},
         {"UPDATE unit SET name = printf('%.200c', 'a') WHERE id = 2", "a text is too long", 2},
-        {"UPDATE unit_output SET raw_bytes = 6 WHERE unit = 2 AND name = 'word'", "claims 6 bytes", 2},
-        {"UPDATE unit_output SET raw_bytes = 1 << 40 WHERE unit = 2 AND name = 'numbers'", "a blob has at most", 2},
-        {"UPDATE unit_output SET elem = 3 WHERE unit = 2 AND name = 'word'", "elements of 3 bytes", 2},
-        {"UPDATE unit_output SET hash = x'00112233445566778899aabbccddeeff' WHERE unit = 2 AND name = 'word'",
+        {"UPDATE unit_output SET raw_bytes = 6 WHERE unit = 2 AND name = 'word'", "claims 6 bytes",
+         2},
+        {"UPDATE unit_output SET raw_bytes = 1 << 40 WHERE unit = 2 AND name = 'numbers'",
+         "a blob has at most", 2},
+        {"UPDATE unit_output SET elem = 3 WHERE unit = 2 AND name = 'word'", "elements of 3 bytes",
+         2},
+        {"UPDATE unit_output SET hash = x'00112233445566778899aabbccddeeff' WHERE unit = 2 AND "
+         "name = 'word'",
          "neither in the part nor", 2},
         {"UPDATE unit_output SET name = '' WHERE unit = 2 AND name = 'word'", "has no name", 2},
-        {"UPDATE blob SET raw_bytes = 1 << 40 WHERE raw_bytes = 20000 AND id = 1", "has 1099511627776", 2},
-        {"UPDATE blob SET packed = x'28b52ffd' WHERE raw_bytes = 20000 AND id = 1", "is damaged", 2},
-        {"UPDATE blob SET packed = (SELECT packed FROM blob WHERE raw_bytes = 20000 AND id <> 1) WHERE id = 1", "another hash", 2},
+        {"UPDATE blob SET raw_bytes = 1 << 40 WHERE raw_bytes = 20000 AND id = 1",
+         "has 1099511627776", 2},
+        {"UPDATE blob SET packed = x'28b52ffd' WHERE raw_bytes = 20000 AND id = 1", "is damaged",
+         2},
+        {"UPDATE blob SET packed = (SELECT packed FROM blob WHERE raw_bytes = 20000 AND id <> 1) "
+         "WHERE id = 1",
+         "another hash", 2},
         {"UPDATE blob SET elem = 8 WHERE id = 1", "another hash", 2},
         {"DELETE FROM blob WHERE raw_bytes = 5", "neither in the part nor", 0},
         {"UPDATE quarantine SET stage = 'prune'", "in quarantine is of another stage", 3},
@@ -726,7 +769,8 @@ static void rows_of_strangers_are_refused_under_a_right_seal(void **state)
         {"UPDATE run SET stage = 'prune'", "a run belongs to stage 'prune'", 3},
         {"UPDATE run SET counters = 'x'", "not JSON", 3},
         {"UPDATE run SET start_ns = -1", "before 1970", 3},
-        {"WITH RECURSIVE r(n) AS (SELECT 10 UNION ALL SELECT n + 1 FROM r WHERE n < 2000) INSERT INTO run SELECT n, 'knn', '', "
+        {"WITH RECURSIVE r(n) AS (SELECT 10 UNION ALL SELECT n + 1 FROM r WHERE n < 2000) INSERT "
+         "INTO run SELECT n, 'knn', '', "
          "'{}', '', "
          "'{}', n, n, 0 FROM r",
          "more than 1000 runs", 3},
@@ -747,9 +791,11 @@ static void rows_of_strangers_are_refused_under_a_right_seal(void **state)
         const kiln_status st = kiln_part_gather(m, p, NULL, 0, &r, NULL, &err);
         kiln_part_close(p);
         if (st != KILN_E_INPUT && st != KILN_E_IO) fail_msg("gathered: %s", changes[i].sql);
-        if (!strstr(err.msg, changes[i].says)) fail_msg("%s\nnot said: %s\nbut: %s", changes[i].sql, changes[i].says, err.msg);
+        if (!strstr(err.msg, changes[i].says))
+            fail_msg("%s\nnot said: %s\nbut: %s", changes[i].sql, changes[i].says, err.msg);
         assert_says(&err, path);
-        if (r.inserted != changes[i].inserted) fail_msg("%s: %llu units", changes[i].sql, (unsigned long long)r.inserted);
+        if (r.inserted != changes[i].inserted)
+            fail_msg("%s: %llu units", changes[i].sql, (unsigned long long)r.inserted);
         clear(m);
     }
     free(data);
@@ -796,7 +842,8 @@ static void other_files_are_refused(void **state)
     assert_says(&err, "not a regular file");
     assert_int_equal(unlink(link), 0);
     write_all(link,
-              "an empty part, or what is left of one; 100 bytes and more so that there is a header to look at, in words alone",
+              "an empty part, or what is left of one; 100 bytes and more so that there is a header "
+              "to look at, in words alone",
               110);
     assert_int_equal(kiln_part_open(link, &p, NULL, &err), KILN_E_INPUT);
     assert_says(&err, "not an SQLite file");

@@ -1,5 +1,6 @@
-/* pixel_bytes_test -- colours as bytes in every layout, by plain formulas and by every CPU sibling, on any number of threads. That
- * luma and colour differences are those of BT.601 and BT.709 is video_frame_test's. */
+/* pixel_bytes_test -- colours as bytes in every layout, by plain formulas and by every CPU sibling,
+ * on any number of threads. That luma and colour differences are those of BT.601 and BT.709 is
+ * video_frame_test's. */
 #include "kernels/ops.h"
 
 #include <setjmp.h>
@@ -19,14 +20,17 @@ static float data[4 * STRIDE * HEIGHT];
 /* Every kind of value. */
 static int fill_data(void **state)
 {
-    static const float odd[] = {NAN, INFINITY, -INFINITY, -0.f, 1.f, 0.5f / 255, 254.5f / 255, 3e38f};
+    static const float odd[] = {NAN, INFINITY,   -INFINITY,    -0.f,
+                                1.f, 0.5f / 255, 254.5f / 255, 3e38f};
     (void)state;
-    for (uint32_t i = 0; i < 4 * STRIDE * HEIGHT; i++) data[i] = (float)(i * 2654435761u % 1000003u) / 900000.0f - 0.05f;
-    for (size_t i = 0; i < sizeof data / sizeof *data; i += 5) data[i] = odd[i / 5 % (sizeof odd / sizeof *odd)];
+    for (uint32_t i = 0; i < 4 * STRIDE * HEIGHT; i++)
+        data[i] = (float)(i * 2654435761u % 1000003u) / 900000.0f - 0.05f;
+    for (size_t i = 0; i < sizeof data / sizeof *data; i += 5)
+        data[i] = odd[i / 5 % (sizeof odd / sizeof *odd)];
     return 0;
 }
 
-/* ---- plainly ----------------------------------------------------------------------------------------------------------- */
+/* ---- plainly --------------------------------------------------------------------------------- */
 static int byte_at(uint32_t x, uint32_t y, int c)
 {
     const float v = data[4 * (y * STRIDE + x) + (uint32_t)c];
@@ -47,7 +51,8 @@ static void must_be_interleaved(const kiln_pixel_bytes_args *a, uint32_t channel
     for (uint32_t y = 0; y < a->height; y++)
         for (uint32_t x = 0; x < a->width; x++)
             for (uint32_t c = 0; c < channels; c++, at++)
-                if (*at != byte_at(x, y, (int)c)) fail_msg("%u,%u channel %u of %u: %d", x, y, c, channels, *at);
+                if (*at != byte_at(x, y, (int)c))
+                    fail_msg("%u,%u channel %u of %u: %d", x, y, c, channels, *at);
 }
 
 static void must_be_yuv(const kiln_pixel_bytes_args *a)
@@ -64,13 +69,17 @@ static void must_be_yuv(const kiln_pixel_bytes_args *a)
                 double mean[3] = {0};
                 for (uint32_t k = 0; k < 4; k++)
                     for (int c = 0; c < 3; c++)
-                        mean[c] += byte_at(x + k % 2 < a->width ? x + k % 2 : x, y + k / 2 < a->height ? y + k / 2 : y, c) / 4.0;
-                if (fabs(*at - exact(what, mean)) > 0.51) fail_msg("difference %d of %u,%u: %d", what, x, y, *at);
+                        mean[c] += byte_at(x + k % 2 < a->width ? x + k % 2 : x,
+                                           y + k / 2 < a->height ? y + k / 2 : y, c) /
+                                   4.0;
+                if (fabs(*at - exact(what, mean)) > 0.51)
+                    fail_msg("difference %d of %u,%u: %d", what, x, y, *at);
             }
 }
 
-/* ---- the siblings ------------------------------------------------------------------------------------------------------ */
-static void make_bytes(const kiln_ops *ops, unsigned threads, kiln_pixel_bytes_args *a, unsigned char *bytes)
+/* ---- the siblings ---------------------------------------------------------------------------- */
+static void make_bytes(const kiln_ops *ops, unsigned threads, kiln_pixel_bytes_args *a,
+                       unsigned char *bytes)
 {
     const kiln_exec x = {.device = -1, .threads = threads};
     const uint64_t n = kiln_pixel_bytes_size(a->layout, a->width, a->height);
@@ -86,15 +95,19 @@ static void make_bytes(const kiln_ops *ops, unsigned threads, kiln_pixel_bytes_a
 
 static void every_layout_has_its_bytes(void **state)
 {
-    static const uint32_t sizes[][2] = {{STRIDE, HEIGHT}, {STRIDE - 1, HEIGHT - 1}, {128, 2}, {129, 3}, {2, 1}, {1, 2}, {1, 1}};
+    static const uint32_t sizes[][2] = {
+        {STRIDE, HEIGHT}, {STRIDE - 1, HEIGHT - 1}, {128, 2}, {129, 3}, {2, 1}, {1, 2}, {1, 1}};
     const kiln_ops *const tables[] = {kiln_ops_cpu(), kiln_ops_cpu_baseline()};
     unsigned char *const bytes = malloc(MOST), *const first = malloc(MOST);
     (void)state;
     assert_true(bytes && first);
     for (size_t k = 0; k < sizeof sizes / sizeof *sizes; k++)
         for (int layout = 0; layout < KILN_N_PIXEL_LAYOUTS; layout++) {
-            kiln_pixel_bytes_args a = {
-                .width = sizes[k][0], .height = sizes[k][1], .stride = STRIDE, .layout = (kiln_pixel_layout)layout, .pixels = data};
+            kiln_pixel_bytes_args a = {.width = sizes[k][0],
+                                       .height = sizes[k][1],
+                                       .stride = STRIDE,
+                                       .layout = (kiln_pixel_layout)layout,
+                                       .pixels = data};
             make_bytes(tables[0], 1, &a, first);
             if (layout == KILN_PIXELS_YUV420)
                 must_be_yuv(&a);

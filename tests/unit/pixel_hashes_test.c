@@ -1,4 +1,5 @@
-/* pixel_hashes_test -- the arithmetic by which a GPU hashes pictures gives the hashes of libxxhash. */
+/* pixel_hashes_test -- the arithmetic by which a GPU hashes pictures gives the hashes of
+ * libxxhash. */
 #include "kernels/ops.h"
 #include "schema/hash.h"
 #include "stages/render/pixels.h"
@@ -14,8 +15,8 @@
 
 enum { PIECE = 65536, MOST_PIECES = 4 }; /* SCHEMA.md's own number, not the header's */
 
-static kiln_status hash_by(const kiln_ops *ops, unsigned threads, const float *rgba, uint64_t pixels, unsigned char *out,
-                           kiln_error *err)
+static kiln_status hash_by(const kiln_ops *ops, unsigned threads, const float *rgba,
+                           uint64_t pixels, unsigned char *out, kiln_error *err)
 {
     const kiln_exec x = {.device = -1, .threads = threads};
     const kiln_pixel_hashes_args a = {.pixels = pixels, .rgba = rgba, .hashes = out};
@@ -26,12 +27,14 @@ static kiln_status hash_by(const kiln_ops *ops, unsigned threads, const float *r
     return ops->pixel_hashes(&x, &a, &none, &bytes, err);
 }
 
-/* Whole blocks and stripes, a word more or less, pieces that end in a block's first stripe and in its last. */
+/* Whole blocks and stripes, a word more or less, pieces that end in a block's first stripe and in
+ * its last. */
 static void hashes_are_those_of_libxxhash(void **state)
 {
-    static const uint64_t sizes[] = {16,         17,        19,    20,         63,         64,        65,
-                                     67,         68,        127,   128,        129,        1000,      PIECE - 64,
-                                     PIECE - 63, PIECE - 1, PIECE, PIECE + 16, PIECE + 64, 2 * PIECE, 3 * PIECE + 4099};
+    static const uint64_t sizes[] = {
+        16,         17,        19,    20,         63,         64,        65,
+        67,         68,        127,   128,        129,        1000,      PIECE - 64,
+        PIECE - 63, PIECE - 1, PIECE, PIECE + 16, PIECE + 64, 2 * PIECE, 3 * PIECE + 4099};
     float *rgba = malloc((size_t)(3 * PIECE + 4099) * 16);
     (void)state;
     assert_non_null(rgba);
@@ -48,7 +51,8 @@ static void hashes_are_those_of_libxxhash(void **state)
         assert_true(kiln_pixel_hashes_can(sizes[k]));
         out[0][KILN_PIXEL_HASH_BYTES * pieces] = 0xA5;
         assert_int_equal(hash_by(kiln_ops_cpu(), 3, rgba, sizes[k], out[0], &err), KILN_OK);
-        assert_int_equal(hash_by(kiln_ops_cpu_baseline(), 1, rgba, sizes[k], out[1], &err), KILN_OK);
+        assert_int_equal(hash_by(kiln_ops_cpu_baseline(), 1, rgba, sizes[k], out[1], &err),
+                         KILN_OK);
         assert_int_equal(out[0][KILN_PIXEL_HASH_BYTES * pieces], 0xA5);
         for (uint64_t i = 0; i < pieces; i++) {
             const uint64_t count = sizes[k] - i * PIECE < PIECE ? sizes[k] - i * PIECE : PIECE;

@@ -15,7 +15,8 @@ static float *make_picture(uint64_t pixels)
 {
     float *rgba = malloc((size_t)pixels * 4 * sizeof *rgba + 1); /* 1: for no pixels */
     assert_non_null(rgba);
-    for (uint64_t i = 0; i < 4 * pixels; i++) rgba[i] = (float)(i * 2654435761u % 1000003u) / 1000003.0f;
+    for (uint64_t i = 0; i < 4 * pixels; i++)
+        rgba[i] = (float)(i * 2654435761u % 1000003u) / 1000003.0f;
     return rgba;
 }
 

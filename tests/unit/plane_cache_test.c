@@ -1,4 +1,5 @@
-/* The cache of decoded planes: right bytes whatever the budget, and nothing of the chunk in hand thrown out. */
+/* The cache of decoded planes: right bytes whatever the budget, and nothing of the chunk in hand
+ * thrown out. */
 #include "stages/engine/engine.h"
 #include "stages/engine/memory/plane_cache.h"
 #include "tests/unit/test_folder.h"
@@ -20,7 +21,10 @@ static char folder[TEST_FOLDER_MAX], db[TEST_PATH_MAX];
 static kiln_manifest *m;
 static kiln_layer *layer;
 
-static uint32_t element(uint32_t chunk, uint32_t plane, uint32_t i) { return chunk * 1000003u + plane * 10007u + i; }
+static uint32_t element(uint32_t chunk, uint32_t plane, uint32_t i)
+{
+    return chunk * 1000003u + plane * 10007u + i;
+}
 
 static int make_layer(void **state)
 {
@@ -32,7 +36,8 @@ static int make_layer(void **state)
     kiln_layer l = {.kind = "source", .count = CHUNKS * ROWS, .n_chunks = CHUNKS, .chunks = chunks};
     if (test_folder_new(folder, "cache") != 0) return -1;
     (void)snprintf(db, sizeof db, "%s/m.db", folder);
-    if (kiln_manifest_open(db, KILN_OPEN_CREATE, "test", false, &m, NULL) != KILN_OK || kiln_manifest_begin(m, NULL) != KILN_OK)
+    if (kiln_manifest_open(db, KILN_OPEN_CREATE, "test", false, &m, NULL) != KILN_OK ||
+        kiln_manifest_begin(m, NULL) != KILN_OK)
         return -1;
     for (uint32_t c = 0; c < CHUNKS; c++) {
         (void)snprintf(chunks[c].name, sizeof chunks[c].name, "%08u", c);
@@ -42,17 +47,21 @@ static int make_layer(void **state)
         for (uint32_t p = 0; p < PLANES; p++) {
             kiln_blob blob;
             for (uint32_t i = 0; i < components[p] * ROWS; i++) data[i] = element(c, p, i);
-            if (kiln_blob_pack(data, components[p] * ROWS * 4, 4, &blob, NULL) != KILN_OK) return -1;
+            if (kiln_blob_pack(data, components[p] * ROWS * 4, 4, &blob, NULL) != KILN_OK)
+                return -1;
             if (kiln_manifest_put_blob(m, &blob, NULL) != KILN_OK) return -1;
             hashes[c][p] = blob.hash;
             free(blob.packed);
-            planes[c][p] = (kiln_plane){.type = p == 1 ? KILN_TYPE_U32 : KILN_TYPE_F32, /* whose elements are small numbers too */
-                                        .components = components[p],
-                                        .data = {.raw_bytes = blob.raw_bytes, .n_segments = 1, .segments = &hashes[c][p]}};
+            /* whose elements are small numbers too */
+            planes[c][p] = (kiln_plane){
+                .type = p == 1 ? KILN_TYPE_U32 : KILN_TYPE_F32,
+                .components = components[p],
+                .data = {.raw_bytes = blob.raw_bytes, .n_segments = 1, .segments = &hashes[c][p]}};
             (void)snprintf(planes[c][p].name, sizeof planes[c][p].name, "%s", names[p]);
         }
     }
-    if (kiln_layer_put(m, &l, NULL) != KILN_OK || kiln_manifest_commit(m, NULL) != KILN_OK) return -1;
+    if (kiln_layer_put(m, &l, NULL) != KILN_OK || kiln_manifest_commit(m, NULL) != KILN_OK)
+        return -1;
     return kiln_layer_get_digest(m, "source", l.digest, &layer, NULL) == KILN_OK ? 0 : -1;
 }
 
@@ -68,13 +77,15 @@ static int remove_layer(void **state)
 static const uint32_t *get(kiln_plane_cache *cache, uint32_t chunk, uint32_t plane)
 {
     const void *data;
-    assert_int_equal(kiln_plane_cache_get(cache, m, &layer->chunks[chunk], names[plane], &data, NULL), KILN_OK);
+    assert_int_equal(
+        kiln_plane_cache_get(cache, m, &layer->chunks[chunk], names[plane], &data, NULL), KILN_OK);
     return data;
 }
 
 static void check(const uint32_t *data, uint32_t chunk, uint32_t plane)
 {
-    for (uint32_t i = 0; i < components[plane] * ROWS; i++) assert_int_equal(data[i], element(chunk, plane, i));
+    for (uint32_t i = 0; i < components[plane] * ROWS; i++)
+        assert_int_equal(data[i], element(chunk, plane, i));
 }
 
 static void planes_are_right_with_any_budget(void **state)
@@ -100,7 +111,8 @@ static void all_planes_of_one_chunk_may_be_held(void **state)
     assert_int_equal(kiln_plane_cache_new(1, &cache, NULL), KILN_OK);
     for (uint32_t c = 0; c < CHUNKS; c++) {
         for (uint32_t p = 0; p < PLANES; p++) data[p] = get(cache, c, p);
-        for (uint32_t p = 0; p < PLANES; p++) check(data[p], c, p); /* the sanitizer sees one that was freed */
+        /* the sanitizer sees one that was freed */
+        for (uint32_t p = 0; p < PLANES; p++) check(data[p], c, p);
     }
     kiln_plane_cache_free(cache);
 }
@@ -109,7 +121,8 @@ static void what_was_used_last_stays(void **state)
 {
     (void)state;
     kiln_plane_cache *cache;
-    assert_int_equal(kiln_plane_cache_new(8 * ROWS, &cache, NULL), KILN_OK); /* two planes of one component */
+    /* two planes of one component */
+    assert_int_equal(kiln_plane_cache_new(8 * ROWS, &cache, NULL), KILN_OK);
     const uint32_t *first = get(cache, 0, 1);
     (void)get(cache, 1, 1);
     assert_ptr_equal(get(cache, 0, 1), first);
@@ -125,17 +138,22 @@ static void planes_decoded_ahead_are_right_and_stay_within(void **state)
     const kiln_chunk *chunks[CHUNKS];
     kiln_manifest *readers[2] = {m, NULL};
     (void)state;
-    assert_int_equal(kiln_manifest_open(db, KILN_OPEN_READ, "test", false, &readers[1], NULL), KILN_OK);
+    assert_int_equal(kiln_manifest_open(db, KILN_OPEN_READ, "test", false, &readers[1], NULL),
+                     KILN_OK);
     for (uint32_t c = 0; c < CHUNKS; c++) chunks[c] = &layer->chunks[c];
     for (size_t b = 0; b < sizeof budgets / sizeof *budgets; b++) {
         kiln_plane_cache *cache;
         uint32_t there = 0;
         assert_int_equal(kiln_plane_cache_new(budgets[b], &cache, NULL), KILN_OK);
         for (uint32_t turn = 0; turn < 2; turn++) /* again: what is there is left alone */
-            assert_int_equal(
-                kiln_plane_cache_ahead(cache, readers, 2, &(kiln_planes_of_chunks){chunks, names, CHUNKS, PLANES}, NULL), KILN_OK);
-        for (uint32_t c = 0; c < CHUNKS; c++) there += kiln_plane_cache_has(cache, chunks[c], names, PLANES);
-        assert_int_equal(there, all[b] ? CHUNKS : b == 2 ? 3 : 0); /* 20 bytes a row, up to the budget */
+            assert_int_equal(kiln_plane_cache_ahead(
+                                 cache, readers, 2,
+                                 &(kiln_planes_of_chunks){chunks, names, CHUNKS, PLANES}, NULL),
+                             KILN_OK);
+        for (uint32_t c = 0; c < CHUNKS; c++)
+            there += kiln_plane_cache_has(cache, chunks[c], names, PLANES);
+        /* 20 bytes a row, up to the budget */
+        assert_int_equal(there, all[b] ? CHUNKS : b == 2 ? 3 : 0);
         for (uint32_t c = 0; c < CHUNKS; c++)
             for (uint32_t p = 0; p < PLANES; p++) check(get(cache, c, p), c, p);
         kiln_plane_cache_free(cache);
@@ -143,7 +161,8 @@ static void planes_decoded_ahead_are_right_and_stay_within(void **state)
     kiln_manifest_close(readers[1]);
 }
 
-/* One plane's hash is none that there is: that failure is told, and nothing half decoded is found later. */
+/* One plane's hash is none that there is: that failure is told, and nothing half decoded is found
+ * later. */
 static void a_plane_that_cannot_be_decoded_ahead_is_told(void **state)
 {
     kiln_hash wrong = {{1, 2, 3}};
@@ -157,7 +176,9 @@ static void a_plane_that_cannot_be_decoded_ahead_is_told(void **state)
     broken.planes = planes;
     planes[1].data.segments = &wrong;
     assert_int_equal(kiln_plane_cache_new(1 << 20, &cache, NULL), KILN_OK);
-    assert_int_equal(kiln_plane_cache_ahead(cache, &m, 1, &(kiln_planes_of_chunks){chunks, names, 2, PLANES}, &err), KILN_E_IO);
+    assert_int_equal(kiln_plane_cache_ahead(
+                         cache, &m, 1, &(kiln_planes_of_chunks){chunks, names, 2, PLANES}, &err),
+                     KILN_E_IO);
     assert_non_null(strstr(err.msg, "is missing"));
     assert_false(kiln_plane_cache_has(cache, &layer->chunks[0], names, PLANES));
     check(get(cache, 0, 0), 0, 0);
@@ -170,7 +191,8 @@ static void a_plane_that_is_not_there_is_refused(void **state)
     const void *data;
     kiln_plane_cache *cache;
     assert_int_equal(kiln_plane_cache_new(1, &cache, NULL), KILN_OK);
-    assert_int_equal(kiln_plane_cache_get(cache, m, &layer->chunks[0], "quats", &data, NULL), KILN_E_INPUT);
+    assert_int_equal(kiln_plane_cache_get(cache, m, &layer->chunks[0], "quats", &data, NULL),
+                     KILN_E_INPUT);
     kiln_plane_cache_free(cache);
     kiln_plane_cache_free(NULL);
 }

@@ -1,4 +1,5 @@
-/* plot -- histograms as text: they fit any terminal, lose no count, and no number makes them fail. */
+/* plot -- histograms as text: they fit any terminal, lose no count, and no number makes them
+ * fail. */
 #include "stages/info/plot.h"
 
 #include <float.h>
@@ -22,7 +23,8 @@ static kiln_plot plot_of(const double *values, uint64_t n)
     if (kiln_plot_range(copy, n, &least, &most)) kiln_plot_add_values(&p, "", copy, n, least, most);
     return p;
 }
-#define PLOT_OF(...) plot_of((const double[]){__VA_ARGS__}, sizeof(double[]){__VA_ARGS__} / sizeof(double))
+#define PLOT_OF(...) \
+    plot_of((const double[]){__VA_ARGS__}, sizeof(double[]){__VA_ARGS__} / sizeof(double))
 
 /* The caller frees it. */
 static char *text_of(const kiln_plot *p, int columns, bool ascii)
@@ -61,22 +63,37 @@ static uint64_t bars_sum(const kiln_plot *p, int series)
 static void bars_are_eighths_of_blocks(void **state)
 {
     (void)state;
-    kiln_plot p = {.title = "Numbers", .unit = "dB", .what = "views", .n_bars = 4, .n_series = 1, .borders = {0, 1, 2, 3, 4}};
-    p.series[0] =
-        (kiln_plot_series){.name = "", .n = 211, .of = 250, .least = 0.5, .median = 1.5, .most = 3.5, .bars = {144, 66, 0, 1}};
-    assert_text(
-        &p, 28, false,
-        "Numbers (dB)\n211 of 250 views, median\n1.5, from 0.5 to 3.5\n"
-        "from\n   0  \xE2\x96\x88\xE2\x96\x88\xE2\x96\x88\xE2\x96\x88\xE2\x96\x88\xE2\x96\x88\xE2\x96\x88\xE2\x96\x88\xE2\x96\x88"
-        "\xE2\x96\x88\xE2\x96\x88\xE2\x96\x88\xE2\x96\x88\xE2\x96\x88\xE2\x96\x88\xE2\x96\x88\xE2\x96\x88\xE2\x96\x88 144\n"
-        "   1  \xE2\x96\x88\xE2\x96\x88\xE2\x96\x88\xE2\x96\x88\xE2\x96\x88\xE2\x96\x88\xE2\x96\x88\xE2\x96\x88\xE2\x96\x8E        "
-        "   66\n"
-        "   2                       0\n   3  \xE2\x96\x8F                    1\nto 4\n"); /* 8 1/4 blocks; the least is an eighth */
-    assert_text(
-        &p, 28, true,
-        "Numbers (dB)\n211 of 250 views, median\n1.5, from 0.5 to 3.5\n"
-        "from\n   0  ################## 144\n   1  ########            66\n   2                       0\n   3  .              "
-        "      1\nto 4\n");
+    kiln_plot p = {.title = "Numbers",
+                   .unit = "dB",
+                   .what = "views",
+                   .n_bars = 4,
+                   .n_series = 1,
+                   .borders = {0, 1, 2, 3, 4}};
+    p.series[0] = (kiln_plot_series){.name = "",
+                                     .n = 211,
+                                     .of = 250,
+                                     .least = 0.5,
+                                     .median = 1.5,
+                                     .most = 3.5,
+                                     .bars = {144, 66, 0, 1}};
+    assert_text(&p, 28, false,
+                "Numbers (dB)\n211 of 250 views, median\n1.5, from 0.5 to 3.5\n"
+                "from\n   0  "
+                "\xE2\x96\x88\xE2\x96\x88\xE2\x96\x88\xE2\x96\x88\xE2\x96\x88\xE2\x96\x88\xE2\x96"
+                "\x88\xE2\x96\x88\xE2\x96\x88"
+                "\xE2\x96\x88\xE2\x96\x88\xE2\x96\x88\xE2\x96\x88\xE2\x96\x88\xE2\x96\x88\xE2\x96"
+                "\x88\xE2\x96\x88\xE2\x96\x88 144\n"
+                "   1  "
+                "\xE2\x96\x88\xE2\x96\x88\xE2\x96\x88\xE2\x96\x88\xE2\x96\x88\xE2\x96\x88\xE2\x96"
+                "\x88\xE2\x96\x88\xE2\x96\x8E        "
+                "   66\n"
+                /* 8 1/4 blocks; the least is an eighth */
+                "   2                       0\n   3  \xE2\x96\x8F                    1\nto 4\n");
+    assert_text(&p, 28, true,
+                "Numbers (dB)\n211 of 250 views, median\n1.5, from 0.5 to 3.5\n"
+                "from\n   0  ################## 144\n   1  ########            66\n   2            "
+                "           0\n   3  .              "
+                "      1\nto 4\n");
 }
 
 static void borders_are_round_and_no_number_is_lost(void **state)
@@ -103,7 +120,8 @@ static void one_number_and_equal_ones_are_one_bar(void **state)
     const kiln_plot one = PLOT_OF(34.5), equal = PLOT_OF(7, 7, 7);
     assert_int_equal(one.n_bars, 1);
     assert_text(&one, 40, true,
-                "Numbers (dB)\n1 view, median 34.5, from 34.5 to 34.5\nfrom\n34.5  ################################ 1\n");
+                "Numbers (dB)\n1 view, median 34.5, from 34.5 to 34.5\nfrom\n34.5  "
+                "################################ 1\n");
     assert_int_equal(equal.n_bars, 1);
     assert_int_equal(equal.series[0].bars[0], 3);
     const kiln_plot zero = PLOT_OF(0, 0);
@@ -136,7 +154,8 @@ static void extreme_numbers_have_bars(void **state)
     }
 }
 
-/* Two series with the counts of a hostile manifest, from the narrowest terminal to one that is wider than any plot. */
+/* Two series with the counts of a hostile manifest, from the narrowest terminal to one that is
+ * wider than any plot. */
 static void any_width_is_kept(void **state)
 {
     (void)state;
@@ -144,18 +163,24 @@ static void any_width_is_kept(void **state)
     for (size_t m = 0; m < sizeof most / sizeof *most; m++)
         for (int n_series = 1; n_series <= 2; n_series++)
             for (int columns = 0; columns <= 200; columns++) {
-                kiln_plot p = {.title = "Spacing", .unit = "scene units, to the nearest neighbours", .what = "Gaussians"};
+                kiln_plot p = {.title = "Spacing",
+                               .unit = "scene units, to the nearest neighbours",
+                               .what = "Gaussians"};
                 p.n_bars = 3;
                 p.n_series = n_series;
                 for (int i = 0; i <= p.n_bars; i++) p.borders[i] = 1e-300 * (i - 5.2345);
                 for (int s = 0; s < n_series; s++)
-                    p.series[s] = (kiln_plot_series){
-                        .name = s ? "after" : "before", .n = most[m], .of = most[m], .median = -1e-300, .bars = {most[m], 1, 0}};
+                    p.series[s] = (kiln_plot_series){.name = s ? "after" : "before",
+                                                     .n = most[m],
+                                                     .of = most[m],
+                                                     .median = -1e-300,
+                                                     .bars = {most[m], 1, 0}};
                 const int capacity = columns < 20 ? 20 : columns > 80 ? 80 : columns;
                 char *blocks = text_of(&p, columns, false), *ascii = text_of(&p, columns, true);
                 assert_in_range(widest_line(blocks), 1, capacity);
                 assert_in_range(widest_line(ascii), 1, capacity);
-                assert_non_null(strstr(blocks, "\xE2\x96\x88\xE2\x96\x88")); /* a bar is never so short that it says nothing */
+                /* a bar is never so short that it says nothing */
+                assert_non_null(strstr(blocks, "\xE2\x96\x88\xE2\x96\x88"));
                 for (const char *c = ascii; *c; c++) assert_in_range(*c, '\n', '~');
                 free(blocks);
                 free(ascii);
@@ -165,13 +190,17 @@ static void any_width_is_kept(void **state)
 static void narrow_plots_have_short_counts_and_stand_below_each_other(void **state)
 {
     (void)state;
-    kiln_plot p = {.title = "T", .unit = "u", .what = "rows", .n_bars = 1, .n_series = 2, .borders = {0, 1}};
-    p.series[0] = (kiln_plot_series){.name = "before", .n = 1234567, .of = 1234567, .bars = {1234567}};
+    kiln_plot p = {
+        .title = "T", .unit = "u", .what = "rows", .n_bars = 1, .n_series = 2, .borders = {0, 1}};
+    p.series[0] =
+        (kiln_plot_series){.name = "before", .n = 1234567, .of = 1234567, .bars = {1234567}};
     p.series[1] = (kiln_plot_series){.name = "after", .n = 1000, .of = 1000, .bars = {1000}};
-    char *wide = text_of(&p, 60, true), *middle = text_of(&p, 36, true), *narrow = text_of(&p, 24, true);
+    char *wide = text_of(&p, 60, true), *middle = text_of(&p, 36, true),
+         *narrow = text_of(&p, 24, true);
     assert_non_null(strstr(wide, "# 1234567  ."));
     assert_non_null(strstr(middle, "# 1.2M  ."));
-    assert_non_null(strstr(narrow, "from  before\n   0  ########## 1234567\nto 1\nfrom  after\n   0  .             1000\nto 1\n"));
+    assert_non_null(strstr(narrow, "from  before\n   0  ########## 1234567\nto 1\nfrom  after\n   "
+                                   "0  .             1000\nto 1\n"));
     free(wide);
     free(middle);
     free(narrow);

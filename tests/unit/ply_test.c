@@ -1,4 +1,5 @@
-/* ply -- the reader of PLY files, on small files made here: types, byte orders, dialects, limits. */
+/* ply -- the reader of PLY files, on small files made here: types, byte orders, dialects,
+ * limits. */
 #include "import_source.h"
 
 #include "stages/files/text_lines.h"
@@ -14,8 +15,9 @@
 
 #include <cmocka.h>
 
-static const char *const minimal[] = {"x",       "y",       "z",       "f_dc_0", "f_dc_1", "f_dc_2", "opacity",
-                                      "scale_0", "scale_1", "scale_2", "rot_0",  "rot_1",  "rot_2",  "rot_3"};
+static const char *const minimal[] = {"x",      "y",       "z",       "f_dc_0",  "f_dc_1",
+                                      "f_dc_2", "opacity", "scale_0", "scale_1", "scale_2",
+                                      "rot_0",  "rot_1",   "rot_2",   "rot_3"};
 enum { MINIMAL = 14 };
 
 /* A file under construction. */
@@ -33,7 +35,10 @@ static void text(file *f, const char *fmt, ...)
     va_end(ap);
     assert_int_equal(kiln_buffer_put(&f->b, line, (size_t)n, NULL), KILN_OK);
 }
-static void bytes(file *f, const void *p, size_t n) { assert_int_equal(kiln_buffer_put(&f->b, p, n, NULL), KILN_OK); }
+static void bytes(file *f, const void *p, size_t n)
+{
+    assert_int_equal(kiln_buffer_put(&f->b, p, n, NULL), KILN_OK);
+}
 
 static kiln_status read_it(file *f, import_source *s, kiln_error *err)
 {
@@ -94,14 +99,16 @@ static void check_values(const import_source *s, uint64_t n)
     assert_int_equal(s->n, n);
     for (uint64_t i = 0; i < n; i++)
         for (int c = 0; c < MINIMAL; c++)
-            if (s->rows[i * s->floats + (unsigned)place_of(c)] != (float)value_of(s->source_row[i], c))
+            if (s->rows[i * s->floats + (unsigned)place_of(c)] !=
+                (float)value_of(s->source_row[i], c))
                 fail_msg("row %llu column %s", (unsigned long long)i, minimal[c]);
 }
 
 static void every_type_name_and_byte_order_reads_the_same(void **state)
 {
-    static const char *const names[] = {"char", "int8",  "uchar", "uint8",  "short", "int16",   "ushort", "uint16",
-                                        "int",  "int32", "uint",  "uint32", "float", "float32", "double", "float64"};
+    static const char *const names[] = {"char",   "int8",    "uchar",  "uint8",  "short", "int16",
+                                        "ushort", "uint16",  "int",    "int32",  "uint",  "uint32",
+                                        "float",  "float32", "double", "float64"};
     static const char *const formats[] = {"binary_little_endian", "binary_big_endian", "ascii"};
     (void)state;
     for (size_t t = 0; t < sizeof names / sizeof *names; t++)
@@ -127,7 +134,8 @@ static void every_type_name_and_byte_order_reads_the_same(void **state)
 /* Around the size of a block, where a border could lose or repeat a row. */
 static void rows_at_the_borders_of_blocks_are_all_there(void **state)
 {
-    static const uint64_t sizes[] = {1, 2, KILN_BLOCK_ROWS - 1, KILN_BLOCK_ROWS, KILN_BLOCK_ROWS + 1, 2 * KILN_BLOCK_ROWS + 3};
+    static const uint64_t sizes[] = {
+        1, 2, KILN_BLOCK_ROWS - 1, KILN_BLOCK_ROWS, KILN_BLOCK_ROWS + 1, 2 * KILN_BLOCK_ROWS + 3};
     (void)state;
     for (size_t k = 0; k < sizeof sizes / sizeof *sizes; k++)
         for (int ascii = 0; ascii < 2; ascii++) {
@@ -192,7 +200,8 @@ static void f_rest_goes_from_channel_major_to_coefficient_major(void **state)
     must_read(&f, &s);
     assert_int_equal(s.scan.info.sh_degree, 2);
     for (int k = 0; k < 8; k++)
-        for (int c = 0; c < 3; c++) assert_float_equal(s.rows[14 + k * 3 + c], (float)(c * 8 + k), 0);
+        for (int c = 0; c < 3; c++)
+            assert_float_equal(s.rows[14 + k * 3 + c], (float)(c * 8 + k), 0);
     import_source_free(&s);
 }
 
@@ -203,9 +212,9 @@ static void unknown_columns_are_kept_with_their_type(void **state)
     float one = 1;
     double label = 0.1;
     (void)state;
-    text(&f,
-         "ply\nformat binary_little_endian 1.0\nelement vertex 1\nproperty double confidence\nproperty float x\nproperty float y\n"
-         "property float z\nproperty uchar tag\nend_header\n");
+    text(&f, "ply\nformat binary_little_endian 1.0\nelement vertex 1\nproperty double "
+             "confidence\nproperty float x\nproperty float y\n"
+             "property float z\nproperty uchar tag\nend_header\n");
     bytes(&f, &label, 8);
     for (int i = 0; i < 3; i++) bytes(&f, &one, 4);
     bytes(&f, "\x07", 1);
@@ -219,7 +228,8 @@ static void unknown_columns_are_kept_with_their_type(void **state)
     import_source_free(&s);
 }
 
-/* A scan that a plan has stored may be a stranger's: each of these is what a hostile manifest can hold. */
+/* A scan that a plan has stored may be a stranger's: each of these is what a hostile manifest can
+ * hold. */
 static void a_stored_scan_is_checked(void **state)
 {
     static const struct {
@@ -236,7 +246,8 @@ static void a_stored_scan_is_checked(void **state)
         {offsetof(kiln_scan, info.layout), 'x', sizeof(((kiln_scan *)0)->info.layout)},
         {offsetof(kiln_scan, info.notes), 'x', sizeof(((kiln_scan *)0)->info.notes)},
         {offsetof(kiln_scan, info.n_extras), 0xff, 4},
-        {offsetof(kiln_scan, info.extras[1].name), 'x', sizeof(((kiln_scan *)0)->info.extras[1].name)},
+        {offsetof(kiln_scan, info.extras[1].name), 'x',
+         sizeof(((kiln_scan *)0)->info.extras[1].name)},
         {offsetof(kiln_scan, info.extras[1].type), 8, 1},
         {offsetof(kiln_scan, info.extras[1].axis), 3, 1},
         {offsetof(kiln_scan, info.extras[1].raw), 7, 1},
@@ -249,7 +260,8 @@ static void a_stored_scan_is_checked(void **state)
     const float one[3] = {1, 1, 1};
     kiln_error err = {0};
     (void)state;
-    text(&f, "ply\nformat binary_little_endian 1.0\nelement vertex 1\nproperty float x\nproperty float y\nproperty float z\n"
+    text(&f, "ply\nformat binary_little_endian 1.0\nelement vertex 1\nproperty float x\nproperty "
+             "float y\nproperty float z\n"
              "property uchar tag\nproperty uchar other\nend_header\n");
     bytes(&f, one, sizeof one);
     bytes(&f, "\x07\x08", 2);
@@ -289,7 +301,8 @@ static void comments_say_axis_and_mode_in_any_case_and_the_last_one_wins(void **
         file f = {{0}};
         import_source s;
         text(&f,
-             "ply\nformat ascii 1.0\n%selement vertex 1\nproperty float x\nproperty float y\nproperty float z\nend_header\n1 2 3\n",
+             "ply\nformat ascii 1.0\n%selement vertex 1\nproperty float x\nproperty float "
+             "y\nproperty float z\nend_header\n1 2 3\n",
              cases[k].comments);
         must_read(&f, &s);
         assert_string_equal(s.scan.info.up_axis, cases[k].axis);
@@ -313,7 +326,9 @@ static void nerfstudio_colours_become_coefficients(void **state)
     assert_int_equal(s.scan.info.kind, KILN_SCENE_SPLATS);
     assert_true(s.scan.info.rgb_u8);
     const double codes[] = {0, 128, 255};
-    for (int c = 0; c < 3; c++) assert_true(fabs((double)s.rows[11 + c] - (codes[c] / 255 - 0.5) / 0.28209479177387814) < 1e-6);
+    for (int c = 0; c < 3; c++)
+        assert_true(fabs((double)s.rows[11 + c] - (codes[c] / 255 - 0.5) / 0.28209479177387814) <
+                    1e-6);
     assert_true(s.extras[1] == 128); /* kept, so that export writes the same bytes */
     import_source_free(&s);
 }
@@ -334,7 +349,8 @@ static void point_colours_are_decided_by_type_not_by_value(void **state)
     for (size_t k = 0; k < sizeof cases / sizeof *cases; k++) {
         file f = {{0}};
         import_source s;
-        text(&f, "ply\nformat ascii 1.0\nelement vertex 1\nproperty float x\nproperty float y\nproperty float z\n");
+        text(&f, "ply\nformat ascii 1.0\nelement vertex 1\nproperty float x\nproperty float "
+                 "y\nproperty float z\n");
         for (int c = 0; c < 3; c++) text(&f, "property %s %s\n", cases[k].type, cases[k].names[c]);
         text(&f, "end_header\n0 0 0 %d %d %d\n", cases[k].code, cases[k].code, cases[k].code);
         must_read(&f, &s);
@@ -349,7 +365,8 @@ static void cloud_compare_prefixes_are_read(void **state)
     file f = {{0}};
     import_source s;
     (void)state;
-    text(&f, "ply\nformat ascii 1.0\nelement vertex 1\nproperty float x\nproperty float y\nproperty float z\nproperty uchar "
+    text(&f, "ply\nformat ascii 1.0\nelement vertex 1\nproperty float x\nproperty float "
+             "y\nproperty float z\nproperty uchar "
              "red\nproperty uchar green\nproperty uchar blue\n");
     for (int c = 3; c < MINIMAL; c++) text(&f, "property float scalar_%s\n", minimal[c]);
     text(&f, "end_header\n1 1 1 9 9 9 ");
@@ -369,7 +386,8 @@ static void doubles_are_kept_where_float32_would_lose_bits(void **state)
         import_source s;
         const double v[2][6] = {{1, 2, 3, -1, -2, -3}, {0.1, 2, 3, -1, -2, -3}};
         (void)state;
-        text(&f, "ply\nformat binary_little_endian 1.0\nelement vertex 2\nproperty double x\nproperty double y\nproperty double "
+        text(&f, "ply\nformat binary_little_endian 1.0\nelement vertex 2\nproperty double "
+                 "x\nproperty double y\nproperty double "
                  "z\nend_header\n");
         bytes(&f, v[lossy], sizeof v[lossy]);
         must_read(&f, &s);
@@ -390,9 +408,11 @@ static void elements_around_vertex_are_stepped_over(void **state)
         file f = {{0}};
         import_source s;
         text(&f,
-             "ply\nformat %s 1.0\nelement camera 2\nproperty double f\nproperty ushort w\nelement nothing 3\nelement vertex 1\n",
+             "ply\nformat %s 1.0\nelement camera 2\nproperty double f\nproperty ushort w\nelement "
+             "nothing 3\nelement vertex 1\n",
              formats[k]);
-        text(&f, "property uchar x\nproperty uchar y\nproperty uchar z\nelement face 1\nproperty list uchar int i\nend_header\n");
+        text(&f, "property uchar x\nproperty uchar y\nproperty uchar z\nelement face 1\nproperty "
+                 "list uchar int i\nend_header\n");
         if (k)
             text(&f, "5 6\n7 8\n1 2 3\n3 0 0 0\n");
         else {
@@ -415,7 +435,8 @@ static void a_header_is_at_most_a_mebibyte(void **state)
         size_t want = KILN_PLY_HEADER_MAX - 120 + (over ? 240 : 0);
         text(&f, "ply\nformat ascii 1.0\n");
         while (f.b.size < want) text(&f, "comment padding padding padding padding\n");
-        text(&f, "element vertex 1\nproperty uchar x\nproperty uchar y\nproperty uchar z\nend_header\n1 2 3\n");
+        text(&f, "element vertex 1\nproperty uchar x\nproperty uchar y\nproperty uchar "
+                 "z\nend_header\n1 2 3\n");
         assert_int_equal(read_it(&f, &s, &err), over ? KILN_E_INPUT : KILN_OK);
         import_source_free(&s);
     }
@@ -432,20 +453,27 @@ static void what_cannot_be_read_is_refused_with_its_reason(void **state)
         {"format ascii 1.0\nelement vertex 0x10\n", "plain decimal"},
         {"format ascii 1.0\nelement vertex 1 2\n", "element line"},
         {"format ascii 1.0\nelement vertex 1\nproperty list uchar int x\n", "cannot hold a list"},
-        {"format ascii 1.0\nelement codebook_centers 1\nproperty float a\nelement vertex 1\nproperty float x\nend_header\n1\n1\n",
+        {"format ascii 1.0\nelement codebook_centers 1\nproperty float a\nelement vertex "
+         "1\nproperty float x\nend_header\n1\n1\n",
          "codebooks"},
-        {"format ascii 1.0\nelement vertex 1\nproperty float x\nproperty float y\nproperty float z\nend_header\n0x1p3 0 0\n",
+        {"format ascii 1.0\nelement vertex 1\nproperty float x\nproperty float y\nproperty float "
+         "z\nend_header\n0x1p3 0 0\n",
          "not a number"},
-        {"format ascii 1.0\nelement vertex 1\nproperty float x\nproperty float y\nproperty float z\nend_header\n1e99 0 0\n",
+        {"format ascii 1.0\nelement vertex 1\nproperty float x\nproperty float y\nproperty float "
+         "z\nend_header\n1e99 0 0\n",
          "does not fit"},
-        {"format ascii 1.0\nelement vertex 1\nproperty uchar x\nproperty float y\nproperty float z\nend_header\n256 0 0\n",
+        {"format ascii 1.0\nelement vertex 1\nproperty uchar x\nproperty float y\nproperty float "
+         "z\nend_header\n256 0 0\n",
          "does not fit"},
-        {"format ascii 1.0\nelement vertex 1\nproperty uchar x\nproperty float y\nproperty float z\nend_header\n1.5 0 0\n",
+        {"format ascii 1.0\nelement vertex 1\nproperty uchar x\nproperty float y\nproperty float "
+         "z\nend_header\n1.5 0 0\n",
          "not a number"},
-        {"format binary_little_endian 1.0\nelement a 18446744073709551615\nproperty double q\nelement vertex 1\nproperty uchar "
+        {"format binary_little_endian 1.0\nelement a 18446744073709551615\nproperty double "
+         "q\nelement vertex 1\nproperty uchar "
          "x\nend_header\n",
          "overflow"},
-        {"format ascii 1.0\nelement vertex 1\nproperty float x\nproperty float y\nproperty float z\nend_header\nnan 0 0\n",
+        {"format ascii 1.0\nelement vertex 1\nproperty float x\nproperty float y\nproperty float "
+         "z\nend_header\nnan 0 0\n",
          "no usable row"},
     };
     (void)state;
@@ -465,19 +493,21 @@ static void filter_3d_is_folded_in(void **state)
     for (size_t a = 0; a < 5; a++)
         for (size_t b = 0; b < 6; b++)
             for (size_t c = 0; c < 5; c++) {
-                float f = filters[a], s[3] = {scales[b], scales[(b + 1) % 6], scales[(b + 2) % 6]}, o = logits[c], was[3],
-                      was_o = o;
+                float f = filters[a], s[3] = {scales[b], scales[(b + 1) % 6], scales[(b + 2) % 6]},
+                      o = logits[c], was[3], was_o = o;
                 long double coef = 1;
                 memcpy(was, s, sizeof s);
                 kiln_mip_filter_fold(1, &f, s, &o);
                 for (int i = 0; i < 3; i++) {
-                    long double s2 = expl(2 * (long double)was[i]), t2 = s2 + (long double)f * (long double)f;
+                    long double s2 = expl(2 * (long double)was[i]),
+                                t2 = s2 + (long double)f * (long double)f;
                     coef *= s2 / t2;
                     assert_true(fabsl((long double)s[i] - 0.5L * logl(t2)) < 1e-5L);
                 }
                 if (f == 0) assert_true(memcmp(s, was, sizeof s) == 0 && o == was_o);
                 /* the logit is a float32: near -200 its last bit is 1.5e-5 */
-                long double alpha = sqrtl(coef) / (1 + expl(-(long double)was_o)), folded = 1 / (1 + expl(-(long double)o));
+                long double alpha = sqrtl(coef) / (1 + expl(-(long double)was_o)),
+                            folded = 1 / (1 + expl(-(long double)o));
                 assert_true(fabsl(folded - alpha) <= 2e-5L * alpha);
             }
 }
@@ -493,8 +523,10 @@ static void own_exp_and_log_are_accurate(void **state)
         double x = ldexp(1 + (i & 15) / 16.0, i), want = (double)logl((long double)x);
         assert_true(fabs(kiln_log_f64(x) - want) <= 5e-16 * fabs(want));
     }
-    assert_true(kiln_exp_f64(-HUGE_VAL) == 0 && kiln_exp_f64(HUGE_VAL) == HUGE_VAL && kiln_log_f64(0) == -HUGE_VAL);
-    assert_true(isnan(kiln_exp_f64(NAN)) && isnan(kiln_log_f64(-1)) && kiln_log_f64(HUGE_VAL) == HUGE_VAL);
+    assert_true(kiln_exp_f64(-HUGE_VAL) == 0 && kiln_exp_f64(HUGE_VAL) == HUGE_VAL &&
+                kiln_log_f64(0) == -HUGE_VAL);
+    assert_true(isnan(kiln_exp_f64(NAN)) && isnan(kiln_log_f64(-1)) &&
+                kiln_log_f64(HUGE_VAL) == HUGE_VAL);
 }
 
 static void lines_end_with_lf_or_crlf_or_the_file(void **state)
@@ -549,12 +581,14 @@ static void integer_columns_take_any_value(void **state)
     memcpy(data, values, sizeof data);
     for (size_t r = 0; r < sizeof rows / sizeof *rows; r++) {
         const uint32_t size = (uint32_t)kiln_type_size(rows[r].type);
-        kiln_ply_column column = {.type = rows[r].type, .plane = "opacity_logits", .role = KILN_ROLE_OPACITY};
+        kiln_ply_column column = {
+            .type = rows[r].type, .plane = "opacity_logits", .role = KILN_ROLE_OPACITY};
         const kiln_ply_table table = {.row_bytes = size, .n_columns = 1, .columns = &column};
         unsigned char got[N * 8];
         assert_int_equal(kiln_ply_encode(&table, &planes, order, N, got, NULL), KILN_OK);
         for (int i = 0; i < N; i++)
-            if (memcmp(got + (size_t)i * size, &rows[r].want[i], size) != 0) fail_msg("type %d, value %d", (int)rows[r].type, i);
+            if (memcmp(got + (size_t)i * size, &rows[r].want[i], size) != 0)
+                fail_msg("type %d, value %d", (int)rows[r].type, i);
     }
 }
 

@@ -1,5 +1,6 @@
-/* png_deflate_test -- a block's bytes depend on its rows alone: not on the address of the state, on what memory held before, on
- * what stands behind the rows, nor on how anything is aligned. And they inflate to the rows. */
+/* png_deflate_test -- a block's bytes depend on its rows alone: not on the address of the state, on
+ * what memory held before, on what stands behind the rows, nor on how anything is aligned. And they
+ * inflate to the rows. */
 #include "stages/image/image_internal.h"
 
 #include <setjmp.h>
@@ -29,8 +30,8 @@ static void make_dirty(void *memory, size_t bytes)
     for (size_t i = 0; i < bytes; i++) p[i] = (unsigned char)next();
 }
 
-/* Small noise with runs, as filtered rows are. What stands in front, which is what the tests are about, comes again, at an odd
- * place and beside other bytes, as long as there is room. */
+/* Small noise with runs, as filtered rows are. What stands in front, which is what the tests are
+ * about, comes again, at an odd place and beside other bytes, as long as there is room. */
 static void make_rows(unsigned char *rows, size_t n)
 {
     seed = (uint32_t)n;
@@ -50,17 +51,19 @@ static void make_rows(unsigned char *rows, size_t n)
     }
 }
 
-static size_t deflate_ok(void *state, const unsigned char *rows, size_t plain, bool last, unsigned char *out)
+static size_t deflate_ok(void *state, const unsigned char *rows, size_t plain, bool last,
+                         unsigned char *out)
 {
-    const kiln_png_block b = {.rows = rows, .plain = plain, .last = last, .out = out, .capacity = CAPACITY};
+    const kiln_png_block b = {
+        .rows = rows, .plain = plain, .last = last, .out = out, .capacity = CAPACITY};
     size_t bytes = 0;
     assert_true(kiln_png_deflate(state, &b, &bytes));
     return bytes;
 }
 
-/* Of the address ISA-L's fault uses what is above its 64 KiB, hashed to one of 8,192 lines of a table, fewer for a short last
- * block: so many places meet every line. Blocks around the border between one call and two, and one that fills the state's own
- * buffer. */
+/* Of the address ISA-L's fault uses what is above its 64 KiB, hashed to one of 8,192 lines of a
+ * table, fewer for a short last block: so many places meet every line. Blocks around the border
+ * between one call and two, and one that fills the state's own buffer. */
 static void bytes_do_not_depend_on_the_address_of_the_state(void **state)
 {
     enum { STEP = 1 << 16, PLACES = 1 << 14 };
@@ -72,7 +75,8 @@ static void bytes_do_not_depend_on_the_address_of_the_state(void **state)
                   {400, true, 4096}, {400, false, PLACES}, {65536, false, 64}};
     const size_t bytes = (size_t)PLACES * STEP + kiln_png_deflate_state_bytes();
     unsigned char *rows = malloc(MOST), *first = malloc(CAPACITY), *out = malloc(CAPACITY);
-    unsigned char *const area = mmap(NULL, bytes, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS | MAP_NORESERVE, -1, 0);
+    unsigned char *const area = mmap(NULL, bytes, PROT_READ | PROT_WRITE,
+                                     MAP_PRIVATE | MAP_ANONYMOUS | MAP_NORESERVE, -1, 0);
     (void)state;
     assert_true(rows && first && out && area != MAP_FAILED);
     for (size_t k = 0; k < sizeof blocks / sizeof *blocks; k++) {
@@ -80,10 +84,12 @@ static void bytes_do_not_depend_on_the_address_of_the_state(void **state)
         size_t n = 0;
         for (unsigned i = 0; i < blocks[k].places; i++) {
             void *const place = area + (size_t)i * (PLACES / blocks[k].places) * STEP;
-            const size_t packed = deflate_ok(place, rows, blocks[k].plain, blocks[k].last, i ? out : first);
+            const size_t packed =
+                deflate_ok(place, rows, blocks[k].plain, blocks[k].last, i ? out : first);
             if (i == 0) n = packed;
             if (packed != n || (i && memcmp(out, first, n) != 0))
-                fail_msg("block %zu has other bytes with the state at %p than at %p", k, place, (void *)area);
+                fail_msg("block %zu has other bytes with the state at %p than at %p", k, place,
+                         (void *)area);
             (void)madvise(place, kiln_png_deflate_state_bytes(), MADV_DONTNEED);
         }
     }
@@ -94,11 +100,13 @@ static void bytes_do_not_depend_on_the_address_of_the_state(void **state)
 }
 
 /* Inflates packed[n] behind what `z` has inflated, and compares. */
-static void assert_inflates(z_stream *z, const unsigned char *packed, size_t n, const unsigned char *rows, size_t plain, bool last)
+static void assert_inflates(z_stream *z, const unsigned char *packed, size_t n,
+                            const unsigned char *rows, size_t plain, bool last)
 {
     unsigned char *back = malloc(plain + 1);
     assert_non_null(back);
-    z->next_in = (unsigned char *)(uintptr_t)packed; /* zlib's struct lacks const here; it only reads */
+    /* zlib's struct lacks const here; it only reads */
+    z->next_in = (unsigned char *)(uintptr_t)packed;
     z->avail_in = (uInt)n;
     z->next_out = back;
     z->avail_out = (uInt)plain + 1;
@@ -110,14 +118,17 @@ static void assert_inflates(z_stream *z, const unsigned char *packed, size_t n, 
     free(back);
 }
 
-/* Each block packed twice: in clean memory by a new state, and in dirty memory by a state that has packed others. */
+/* Each block packed twice: in clean memory by a new state, and in dirty memory by a state that has
+ * packed others. */
 static void bytes_do_not_depend_on_what_memory_held(void **state)
 {
-    static const size_t longer[] = {701, 4000, 5761, 65249, 65535, 65536, 65537, 65824, 65825, 98304, MOST};
+    static const size_t longer[] = {701,   4000,  5761,  65249, 65535, 65536,
+                                    65537, 65824, 65825, 98304, MOST};
     enum { SHORT = 700, N = SHORT + sizeof longer / sizeof *longer };
     const size_t state_bytes = kiln_png_deflate_state_bytes();
-    unsigned char *rows = calloc(1, MOST + SLACK), *first = calloc(1, CAPACITY), *in = malloc(MOST + SLACK + SHIFTS),
-                  *out = malloc(CAPACITY + SHIFTS), *used = malloc(state_bytes);
+    unsigned char *rows = calloc(1, MOST + SLACK), *first = calloc(1, CAPACITY),
+                  *in = malloc(MOST + SLACK + SHIFTS), *out = malloc(CAPACITY + SHIFTS),
+                  *used = malloc(state_bytes);
     z_stream z = {0};
     (void)state;
     assert_true(rows && first && in && out && used);
@@ -165,8 +176,11 @@ static void noise_has_capacity(void **state)
     for (size_t k = 0; k < sizeof sizes / sizeof *sizes; k++)
         for (unsigned last = 0; last < 2; last++) {
             const size_t plain = sizes[k];
-            const kiln_png_block b = {
-                .rows = rows, .plain = plain, .last = last, .out = out, .capacity = plain + plain / 64 + 1000};
+            const kiln_png_block b = {.rows = rows,
+                                      .plain = plain,
+                                      .last = last,
+                                      .out = out,
+                                      .capacity = plain + plain / 64 + 1000};
             size_t bytes;
             z_stream z = {0};
             assert_true(kiln_png_deflate(deflater, &b, &bytes));

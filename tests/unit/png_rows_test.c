@@ -1,4 +1,5 @@
-/* png_rows_test -- the rows of a PNG, by the specification's own words and by every CPU sibling, on any number of threads. */
+/* png_rows_test -- the rows of a PNG, by the specification's own words and by every CPU sibling, on
+ * any number of threads. */
 #include "kernels/ops.h"
 
 #include <setjmp.h>
@@ -19,10 +20,13 @@ static const float over[3] = {0.25f, 1.f, 0.f};
 /* Every kind of value. */
 static int fill_data(void **state)
 {
-    static const float odd[] = {NAN, INFINITY, -INFINITY, -0.f, 1.f, 0.5f / 255, 254.5f / 255, 3e38f};
+    static const float odd[] = {NAN, INFINITY,   -INFINITY,    -0.f,
+                                1.f, 0.5f / 255, 254.5f / 255, 3e38f};
     (void)state;
-    for (uint32_t i = 0; i < WIDTH * HEIGHT * STEP; i++) data[i] = (float)(i * 2654435761u % 1000003u) / 900000.0f - 0.05f;
-    for (size_t i = 0; i < sizeof data / sizeof *data; i += 5) data[i] = odd[i / 5 % (sizeof odd / sizeof *odd)];
+    for (uint32_t i = 0; i < WIDTH * HEIGHT * STEP; i++)
+        data[i] = (float)(i * 2654435761u % 1000003u) / 900000.0f - 0.05f;
+    for (size_t i = 0; i < sizeof data / sizeof *data; i += 5)
+        data[i] = odd[i / 5 % (sizeof odd / sizeof *odd)];
     return 0;
 }
 
@@ -42,7 +46,7 @@ static kiln_png_rows_args args_of(unsigned kind)
     return a;
 }
 
-/* ---- by the specification ---------------------------------------------------------------------------------------------- */
+/* ---- by the specification -------------------------------------------------------------------- */
 /* The byte at that place of a row before the filter; 0 outside of the picture. */
 static int byte_at(const kiln_png_rows_args *a, int64_t row, int64_t at)
 {
@@ -72,15 +76,16 @@ static void must_be_rows(const kiln_png_rows_args *a)
     for (int64_t y = a->first; y < a->first + a->n; y++) {
         assert_int_equal(*out++, 4);
         for (int64_t i = 0; i < bytes; i++) {
-            const int guess =
-                paeth_predictor(byte_at(a, y, i - pixel), byte_at(a, y - 1, i), i < pixel ? 0 : byte_at(a, y - 1, i - pixel));
+            const int guess = paeth_predictor(byte_at(a, y, i - pixel), byte_at(a, y - 1, i),
+                                              i < pixel ? 0 : byte_at(a, y - 1, i - pixel));
             assert_int_equal(*out++, (byte_at(a, y, i) - guess) & 255);
         }
     }
 }
 
-/* ---- tests --------------------------------------------------------------------------------------------------------------- */
-static void make_rows(const kiln_ops *ops, unsigned threads, kiln_png_rows_args *a, unsigned char *rows)
+/* ---- tests ----------------------------------------------------------------------------------- */
+static void make_rows(const kiln_ops *ops, unsigned threads, kiln_png_rows_args *a,
+                      unsigned char *rows)
 {
     static unsigned char work[16 * MOST_ROW];
     const kiln_exec x = {.device = -1, .threads = threads};

@@ -1,5 +1,6 @@
-/* The rule of what may be replaced: files of the scene by path and inode, folders of photos, the list of the manifest, marks and
- * seals, and what happens where something appears between the question and the rename. */
+/* The rule of what may be replaced: files of the scene by path and inode, folders of photos, the
+ * list of the manifest, marks and seals, and what happens where something appears between the
+ * question and the rename. */
 #include "base/file.h"
 #include "manifest_fixture.h"
 #include "schema/products.h"
@@ -106,7 +107,7 @@ static kiln_status ask(kiln_manifest *m, const char *name, bool overwrite)
     } while (0)
 #define FREE(m, name) assert_int_equal(ask(m, name, false), KILN_OK)
 
-/* ---- the scene ------------------------------------------------------------------------------------------------------------ */
+/* ---- the scene ------------------------------------------------------------------------------- */
 static void files_of_the_scene_are_known_by_path_and_inode(void **state)
 {
     (void)state;
@@ -174,12 +175,15 @@ static void no_picture_goes_where_photos_are_looked_for(void **state)
     WITH_W(m, "scene/cam/work.spz");
     FREE(m, "scene/renders/new.png");
     OK(kiln_product_guard_open(m, true, &g, &err));
-    assert_int_equal(kiln_product_guard_folder(g, at("scene/images/left"), true, &err), KILN_E_USAGE);
-    assert_int_equal(kiln_product_guard_folder(g, at("scene/images"), true, &err), KILN_E_USAGE); /* photos lie below it */
+    assert_int_equal(kiln_product_guard_folder(g, at("scene/images/left"), true, &err),
+                     KILN_E_USAGE);
+    /* photos lie below it */
+    assert_int_equal(kiln_product_guard_folder(g, at("scene/images"), true, &err), KILN_E_USAGE);
     assert_int_equal(kiln_product_guard_folder(g, at("scene"), true, &err), KILN_E_USAGE);
     assert_int_equal(kiln_product_guard_folder(g, at("scene/cam"), true, &err), KILN_E_USAGE);
     assert_int_equal(kiln_product_guard_folder(g, at("scene/cam"), false, &err), KILN_OK);
-    assert_int_equal(kiln_product_guard_folder(g, at("scene/images/left/chunks"), true, &err), KILN_E_USAGE);
+    assert_int_equal(kiln_product_guard_folder(g, at("scene/images/left/chunks"), true, &err),
+                     KILN_E_USAGE);
     assert_int_equal(kiln_product_guard_folder(g, at("scene/chunks"), true, &err), KILN_OK);
     assert_int_equal(kiln_product_guard_folder(g, at("bake/export"), true, &err), KILN_OK);
     kiln_product_guard_close(g);
@@ -192,7 +196,14 @@ static void names_of_cameras_say_where_photos_begin(void **state)
     (void)state;
     kiln_error err = {0};
     kiln_manifest *m = bake();
-    kiln_camera c = {.r = {1, 0, 0, 0, 1, 0, 0, 0, 1}, .width = 8, .height = 8, .fx = 8, .fy = 8, .cx = 4, .cy = 4, .n_params = 4};
+    kiln_camera c = {.r = {1, 0, 0, 0, 1, 0, 0, 0, 1},
+                     .width = 8,
+                     .height = 8,
+                     .fx = 8,
+                     .fy = 8,
+                     .cx = 4,
+                     .cy = 4,
+                     .n_params = 4};
     for (int i = 0; i < 4; i++) c.params[i] = i < 2 ? 8 : 4;
     FREE(m, "scene/images/right/c.png");
     c.name = "left/a";
@@ -211,7 +222,8 @@ static void names_of_cameras_say_where_photos_begin(void **state)
 static void a_bake_may_lie_among_the_photos(void **state)
 {
     (void)state;
-    static const char *const names[][2] = {{"flat/a.jpg", "photo"}, {"flat/transforms.json", "cameras"}};
+    static const char *const names[][2] = {{"flat/a.jpg", "photo"},
+                                           {"flat/transforms.json", "cameras"}};
     write_text("flat/a.jpg", "photo");
     write_text("flat/transforms.json", "cameras");
     kiln_manifest *m = open_manifest(at("flat/manifest.db"), KILN_OPEN_CREATE);
@@ -226,8 +238,9 @@ static void a_bake_may_lie_among_the_photos(void **state)
     kiln_manifest_close(m);
 }
 
-/* ---- ours ------------------------------------------------------------------------------------------------------------------ */
-static const float grey[12] = {0.5f, 0.5f, 0.5f, 0.5f, 0.5f, 0.5f, 0.5f, 0.5f, 0.5f, 0.5f, 0.5f, 0.5f};
+/* ---- ours ------------------------------------------------------------------------------------ */
+static const float grey[12] = {0.5f, 0.5f, 0.5f, 0.5f, 0.5f, 0.5f,
+                               0.5f, 0.5f, 0.5f, 0.5f, 0.5f, 0.5f};
 
 static void write_picture(const char *name, bool marked)
 {
@@ -279,7 +292,8 @@ static void a_mark_and_a_seal_say_whose_it_is(void **state)
         write_picture("a.png", true);
         change_byte("a.png", where);
         const kiln_mark mark = kiln_product_mark(at("a.png"));
-        if (mark == KILN_MARK_SEALED || mark == KILN_MARK_OURS) fail_msg("a change at %ld is not seen", where);
+        if (mark == KILN_MARK_SEALED || mark == KILN_MARK_OURS)
+            fail_msg("a change at %ld is not seen", where);
         WITH_W(NULL, "a.png");
     }
     write_picture("a.png", true);
@@ -288,7 +302,9 @@ static void a_mark_and_a_seal_say_whose_it_is(void **state)
     write_picture("photo.png", false);
     assert_int_equal(kiln_product_mark(at("photo.png")), KILN_MARK_NONE);
     WITH_W(NULL, "photo.png");
-    OK(kiln_buffer_printf(&page, &err, "<!doctype html>\n" KILN_PRODUCT_META_BEGIN "0" KILN_PRODUCT_META_END "<p>text"));
+    OK(kiln_buffer_printf(&page, &err,
+                          "<!doctype html>\n" KILN_PRODUCT_META_BEGIN "0" KILN_PRODUCT_META_END
+                          "<p>text"));
     OK(kiln_product_seal_html(&page, &err));
     OK(kiln_file_write(at("p.html"), page.data, page.size, &err));
     assert_int_equal(kiln_product_mark(at("p.html")), KILN_MARK_SEALED);
@@ -299,7 +315,8 @@ static void a_mark_and_a_seal_say_whose_it_is(void **state)
         const char *text;
         bool ours;
     } texts[] = {
-        {"ply\nformat ascii 1.0\ncomment Generated by SplatKiln 1\nelement vertex 0\nend_header\n", true},
+        {"ply\nformat ascii 1.0\ncomment Generated by SplatKiln 1\nelement vertex 0\nend_header\n",
+         true},
         {"ply\nformat ascii 1.0\nend_header\ncomment Generated by SplatKiln 1\n", false},
         {"ply\nformat ascii 1.0\ncomment made with SplatKiln\nend_header\n", false},
         {"{\"asset\":{\"generator\":\"SplatKiln 1\"}}", true},
@@ -311,7 +328,8 @@ static void a_mark_and_a_seal_say_whose_it_is(void **state)
     };
     for (size_t i = 0; i < sizeof texts / sizeof *texts; i++) {
         write_text("text", texts[i].text);
-        if ((kiln_product_mark(at("text")) == KILN_MARK_OURS) != texts[i].ours) fail_msg("text %zu", i);
+        if ((kiln_product_mark(at("text")) == KILN_MARK_OURS) != texts[i].ours)
+            fail_msg("text %zu", i);
     }
     assert_int_equal(kiln_product_mark(at("not there")), KILN_MARK_NONE);
     assert_int_equal(kiln_product_mark(root), KILN_MARK_NONE);
@@ -397,14 +415,16 @@ static void a_folder_is_ours_until_somebody_puts_something_into_it(void **state)
     assert_int_equal(kiln_product_guard_listed(g, at("bake/export/sog")), KILN_LISTED_UNCHANGED);
     write_text("mine.webp", "pixels");
     set_time("mine.webp", 1000);
-    assert_int_equal(rename(at("mine.webp"), at("bake/export/sog/means_l.webp")), 0); /* older, and of the same size */
+    /* older, and of the same size */
+    assert_int_equal(rename(at("mine.webp"), at("bake/export/sog/means_l.webp")), 0);
     assert_int_equal(kiln_product_guard_listed(g, at("bake/export/sog")), KILN_LISTED_CHANGED);
     write_text("bake/export/sog/meta.json", "{}");
     list_file(m, "export/sog/", KILN_PRODUCT_CURRENT, true);
     kiln_product_guard_close(g);
     OK(kiln_product_guard_open(m, false, &g, &err));
     /* a copy of the bake, which keeps the times of content */
-    run_shell("cp -a '%s/bake/export/sog' '%s/new' && rm -r '%s/bake/export/sog' && mv '%s/new' '%s/bake/export/sog'");
+    run_shell("cp -a '%s/bake/export/sog' '%s/new' && rm -r '%s/bake/export/sog' && mv '%s/new' "
+              "'%s/bake/export/sog'");
     assert_int_equal(kiln_product_guard_listed(g, at("bake/export/sog")), KILN_LISTED_UNCHANGED);
     write_text("bake/export/sog/mine.webp", "new");
     assert_int_equal(kiln_product_guard_listed(g, at("bake/export/sog")), KILN_LISTED_CHANGED);
@@ -414,7 +434,7 @@ static void a_folder_is_ours_until_somebody_puts_something_into_it(void **state)
     kiln_manifest_close(m);
 }
 
-/* ---- the list ---------------------------------------------------------------------------------------------------------------- */
+/* ---- the list -------------------------------------------------------------------------------- */
 static void a_list_comes_back_as_it_was_stored(void **state)
 {
     (void)state;
@@ -445,7 +465,8 @@ static void a_list_comes_back_as_it_was_stored(void **state)
     assert_int_equal(list.n, 300);
     p = kiln_product_list_find(&list, "renders/77/a \"b\".png");
     assert_non_null(p);
-    assert_true(p->described && p->state == KILN_PRODUCT_SUPERSEDED && p->size == UINT32_MAX && p->mtime_ns == -5);
+    assert_true(p->described && p->state == KILN_PRODUCT_SUPERSEDED && p->size == UINT32_MAX &&
+                p->mtime_ns == -5);
     assert_true(kiln_hash_equal(p->hash, kiln_hash_of("renders/77/a \"b\".png", 20)));
     assert_null(kiln_product_list_find(&list, "renders/77/a"));
     kiln_product_list_remove(&list, p);
@@ -461,9 +482,12 @@ static void put_list_text(kiln_manifest *m, const char *text)
     kiln_product_list none = {.n = 0};
     OK(kiln_product_list_put(m, &none, &err)); /* for its key */
     sqlite3_stmt *s = NULL;
-    assert_int_equal(sqlite3_prepare_v2(kiln_manifest_sqlite(m),
-                                        "UPDATE unit SET counters = json_object('list', ?) WHERE stage = 'product'", -1, &s, NULL),
-                     SQLITE_OK);
+    assert_int_equal(
+        sqlite3_prepare_v2(
+            kiln_manifest_sqlite(m),
+            "UPDATE unit SET counters = json_object('list', ?) WHERE stage = 'product'", -1, &s,
+            NULL),
+        SQLITE_OK);
     assert_int_equal(sqlite3_bind_text(s, 1, text, -1, SQLITE_STATIC), SQLITE_OK);
     assert_int_equal(sqlite3_step(s), SQLITE_DONE);
     sqlite3_finalize(s);
@@ -534,21 +558,21 @@ static void what_is_superseded_is_named_and_removed_unless_changed(void **state)
     OK(kiln_stale_products_get(m, &stale, &err));
     assert_int_equal(stale.n, 2);
     kiln_stale_products_text(&stale, text);
-    assert_string_equal(text, "2 files of the bake's folder do not belong to the bake any more: renders/b.npy, renders/left/a.npy");
+    assert_string_equal(text, "2 files of the bake's folder do not belong to the bake any more: "
+                              "renders/b.npy, renders/left/a.npy");
     OK(kiln_stale_products_remove(m, &stale, &removed, &err));
     assert_int_equal(removed, 1);
     kiln_stale_list_release(&stale);
     assert_false(kiln_is_dir(at("bake/renders/left")));
-    assert_true(kiln_is_file(at("bake/renders/b.npy")) && kiln_is_file(at("bake/export/now.splat")) &&
-                kiln_is_file(at("elsewhere.npy")));
+    assert_true(kiln_is_file(at("bake/renders/b.npy")) &&
+                kiln_is_file(at("bake/export/now.splat")) && kiln_is_file(at("elsewhere.npy")));
     OK(kiln_stale_products_get(m, &stale, &err));
     assert_int_equal(stale.n, 0);
     kiln_stale_list_release(&stale);
     kiln_manifest_close(m);
 }
 
-/* ---- the rename ----------------------------------------------------------------------------------------------------------------
- */
+/* ---- the rename ------------------------------------------------------------------------------ */
 static void what_appears_meanwhile_stays(void **state)
 {
     (void)state;
@@ -558,7 +582,8 @@ static void what_appears_meanwhile_stays(void **state)
     write_text("x.splat", "of somebody else");
     assert_int_equal(kiln_product_write(at("x.splat"), "new", 3, &seen, &err), KILN_E_USAGE);
     assert_says(&err, "during this run");
-    OK(kiln_product_write(at("x.splat"), "of somebody else", 16, &seen, &err)); /* nothing is lost */
+    /* nothing is lost */
+    OK(kiln_product_write(at("x.splat"), "of somebody else", 16, &seen, &err));
     assert_int_equal(kiln_product_guard_ask(NULL, false, at("x.splat"), &seen, &err), KILN_E_USAGE);
     OK(kiln_product_guard_ask(NULL, true, at("x.splat"), &seen, &err));
     OK(kiln_product_write(at("x.splat"), "new", 3, &seen, &err));
@@ -602,7 +627,8 @@ static void a_temporary_name_is_nobodys(void **state)
     assert_true(kiln_is_file(mine) && kiln_is_file(name));
     static const char *const numbers[] = {"999999999-2", "999999999-x"};
     for (int i = 0; i < 2; i++) { /* of one that was killed, and of nobody */
-        snprintf(killed, sizeof killed, "%.*s%s", (int)(strrchr(mine, '-') + 1 - mine), mine, numbers[i]);
+        snprintf(killed, sizeof killed, "%.*s%s", (int)(strrchr(mine, '-') + 1 - mine), mine,
+                 numbers[i]);
         OK(kiln_file_write(killed, "half", 4, &err));
         kiln_leftovers_drop(at("x.png"));
         assert_int_equal(kiln_is_file(killed), i);
@@ -649,7 +675,8 @@ static void many_photos_cost_little(void **state)
     assert_int_equal(kiln_product_guard_check(g, path, NULL, &err), KILN_E_USAGE);
     kiln_product_guard_close(g);
     clock_gettime(CLOCK_PROCESS_CPUTIME_ID, &end);
-    const double seconds = (double)(end.tv_sec - begin.tv_sec) + (double)(end.tv_nsec - begin.tv_nsec) * 1e-9;
+    const double seconds =
+        (double)(end.tv_sec - begin.tv_sec) + (double)(end.tv_nsec - begin.tv_nsec) * 1e-9;
     const char *const slow = getenv("KILN_SLOW");
     print_message("20,000 photos and pictures: %.3f s\n", seconds);
     if (seconds > 0.5 * (slow ? atof(slow) : 1)) fail_msg("%.3f s", seconds);

@@ -1,4 +1,5 @@
-/* project_planes -- Gaussians for the tests of project: one by one, at random, as planes; and the call itself. */
+/* project_planes -- Gaussians for the tests of project: one by one, at random, as planes; and the
+ * call itself. */
 #ifndef KILN_TESTS_PROJECT_PLANES_H
 #define KILN_TESTS_PROJECT_PLANES_H
 
@@ -84,14 +85,17 @@ static inline uint64_t project(const planes *p, const kiln_view *view, how h, ki
     return visible;
 }
 
-/* A camera at (0.3, -0.2, -4) looking along a direction near +z, principal point off the middle, sizes no multiple of 16. */
+/* A camera at (0.3, -0.2, -4) looking along a direction near +z, principal point off the middle,
+ * sizes no multiple of 16. */
 static inline void view_of(kiln_view *v)
 {
     const double c = cos(0.2), s = sin(0.2), e = cos(0.1), f = sin(0.1);
     const double r[9] = {c, 0, -s, f * s, e, f * c, e * s, -f, e * c};
-    const double eye[3] = {0.3, -0.2, -4}, origin[3] = {0, 0, 0}, intrinsics[4] = {310, 290, 150, 110};
+    const double eye[3] = {0.3, -0.2, -4}, origin[3] = {0, 0, 0},
+                 intrinsics[4] = {310, 290, 150, 110};
     double t[3];
-    for (int i = 0; i < 3; i++) t[i] = -(r[3 * i] * eye[0] + r[3 * i + 1] * eye[1] + r[3 * i + 2] * eye[2]);
+    for (int i = 0; i < 3; i++)
+        t[i] = -(r[3 * i] * eye[0] + r[3 * i + 1] * eye[1] + r[3 * i + 2] * eye[2]);
     kiln_view_init(v, r, t, origin, intrinsics, 333, 217, 0.2f, 12.0f);
 }
 

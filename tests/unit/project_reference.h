@@ -1,5 +1,6 @@
-/* project_reference -- projection and colour once more, in double and in matrix form, written from the definitions and
- * not from kernels/project: EWA with 3x3 products, spherical harmonics from associated Legendre functions. */
+/* project_reference -- projection and colour once more, in double and in matrix form, written from
+ * the definitions and not from kernels/project: EWA with 3x3 products, spherical harmonics from
+ * associated Legendre functions. */
 #ifndef KILN_TESTS_PROJECT_REFERENCE_H
 #define KILN_TESTS_PROJECT_REFERENCE_H
 
@@ -10,7 +11,9 @@
 
 typedef struct {
     int visible;
-    double margin;    /* relative distance of the nearest decision from its threshold: below 1e-4 float32 may differ */
+    /* relative distance of the nearest decision from its threshold: below 1e-4 float32 may
+     * differ */
+    double margin;
     double condition; /* how much of the determinant cancels: a c / det */
     double x, y, conic[3], opacity, depth, rgb[3], radius[2];
 } reference;
@@ -45,9 +48,11 @@ static void covariance3(const gaussian *g, double out[9])
     for (int i = 0; i < 4; i++) n += (double)g->quat[i] * g->quat[i];
     for (int i = 0; i < 4; i++) q[i] = g->quat[i] / sqrt(n);
     const double w = q[0], x = q[1], y = q[2], z = q[3];
-    const double r[9] = {w * w + x * x - y * y - z * z, 2 * (x * y - w * z),           2 * (x * z + w * y),
-                         2 * (x * y + w * z),           w * w - x * x + y * y - z * z, 2 * (y * z - w * x),
-                         2 * (x * z - w * y),           2 * (y * z + w * x),           w * w - x * x - y * y + z * z};
+    const double r[9] = {w * w + x * x - y * y - z * z, 2 * (x * y - w * z),
+                         2 * (x * z + w * y),           2 * (x * y + w * z),
+                         w * w - x * x + y * y - z * z, 2 * (y * z - w * x),
+                         2 * (x * z - w * y),           2 * (y * z + w * x),
+                         w * w - x * x - y * y + z * z};
     for (int i = 0; i < 3; i++) s2[4 * i] = exp(2.0 * g->log_scale[i]);
     sandwich(r, s2, out);
 }
@@ -106,8 +111,10 @@ static double round_up(reference *o, double v)
     return ceil(v);
 }
 
-/* What the profile's cull and outline come to. The tile rectangle of inria is left to the test that counts by hand. */
-static reference reference_project(const gaussian *g, const kiln_view *v, kiln_profile_id profile, bool aa, unsigned degree)
+/* What the profile's cull and outline come to. The tile rectangle of inria is left to the test that
+ * counts by hand. */
+static reference reference_project(const gaussian *g, const kiln_view *v, kiln_profile_id profile,
+                                   bool aa, unsigned degree)
 {
     const bool inria = profile == KILN_PROFILE_INRIA;
     reference o = {.visible = 1, .margin = 1.0};
@@ -126,15 +133,18 @@ static reference reference_project(const gaussian *g, const kiln_view *v, kiln_p
     const double cx = inria ? v->width / 2.0 : v->cx, cy = inria ? v->height / 2.0 : v->cy;
     const double right = inria ? 1.3 * tan_x : (v->width - cx) / v->fx + 0.3 * tan_x,
                  left = inria ? right : cx / v->fx + 0.3 * tan_x;
-    const double down = inria ? 1.3 * tan_y : (v->height - cy) / v->fy + 0.3 * tan_y, up = inria ? down : cy / v->fy + 0.3 * tan_y;
+    const double down = inria ? 1.3 * tan_y : (v->height - cy) / v->fy + 0.3 * tan_y,
+                 up = inria ? down : cy / v->fy + 0.3 * tan_y;
     const double tx = z * fmax(-left, fmin(right, x / z)), ty = z * fmax(-up, fmin(down, y / z));
-    const double jacobian[9] = {v->fx / z, 0, -v->fx * tx / (z * z), 0, v->fy / z, -v->fy * ty / (z * z), 0, 0, 0};
+    const double jacobian[9] = {
+        v->fx / z, 0, -v->fx * tx / (z * z), 0, v->fy / z, -v->fy * ty / (z * z), 0, 0, 0};
     for (int i = 0; i < 9; i++) r[i] = v->r[i];
     covariance3(g, s3);
     sandwich(r, s3, in_camera);
     sandwich(jacobian, in_camera, s2);
 
-    const double a = s2[0] + 0.3, b = s2[1], c = s2[4] + 0.3, det0 = s2[0] * s2[4] - b * b, det = a * c - b * b;
+    const double a = s2[0] + 0.3, b = s2[1], c = s2[4] + 0.3, det0 = s2[0] * s2[4] - b * b,
+                 det = a * c - b * b;
     o.x = v->fx * x / z + cx;
     o.y = v->fy * y / z + cy;
     o.condition = a * c / det;

@@ -1,5 +1,5 @@
-/* project_test -- the projection against an independent one in double (project_reference.h), its culls, its edges, and the
- * same bytes from any number of threads and from both CPU builds. */
+/* project_test -- the projection against an independent one in double (project_reference.h), its
+ * culls, its edges, and the same bytes from any number of threads and from both CPU builds. */
 #include "tests/unit/project_planes.h"
 #include "tests/unit/project_reference.h"
 
@@ -14,7 +14,8 @@ static void compare(const kiln_splat2d *got, const reference *want)
 {
     assert_true(near(got->x, want->x, 2e-6, 2e-4) && near(got->y, want->y, 2e-6, 2e-4));
     const double size = want->conic[0] + want->conic[2];
-    for (int i = 0; i < 3; i++) assert_true(near(got->conic[i], want->conic[i], 0, 4e-6 * want->condition * size));
+    for (int i = 0; i < 3; i++)
+        assert_true(near(got->conic[i], want->conic[i], 0, 4e-6 * want->condition * size));
     assert_true(near(got->opacity, want->opacity, 1e-6 + 4e-6 * want->condition, 0));
     assert_true(near(got->power_min, log((1 - 0x1p-14) / (255.0 * (double)got->opacity)), 0, 1e-6));
     assert_true(near(got->depth, want->depth, 2e-6, 0));
@@ -31,7 +32,8 @@ static void every_profile_and_degree_follows_the_definition(void **state)
     random_gaussians(g, MOST, 1);
     const planes p = planes_of(g, MOST);
     for (unsigned variant = 0; variant < 6; variant++) {
-        const how h = {.profile = variant / 2, .aa = variant % 2, .degree = variant % 5, .threads = 2};
+        const how h = {
+            .profile = variant / 2, .aa = variant % 2, .degree = variant % 5, .threads = 2};
         const uint64_t visible = project(&p, &view, h, out);
         uint64_t seen = 0, compared = 0;
         for (uint32_t i = 0; i < MOST; i++) {
@@ -55,13 +57,18 @@ static void every_profile_and_degree_follows_the_definition(void **state)
     free(p.data);
 }
 
-/* A small round one in front of a camera at the origin: 64 x 48, f = 64, so (0, 0, 1) is at the middle. */
-static const gaussian middle = {
-    .mean = {0, 0, 1}, .log_scale = {-4, -4, -4}, .quat = {2, 0, 0, 0}, .opacity_logit = 2, .sh = {{1, 0, -9}}};
+/* A small round one in front of a camera at the origin: 64 x 48, f = 64, so (0, 0, 1) is at the
+ * middle. */
+static const gaussian middle = {.mean = {0, 0, 1},
+                                .log_scale = {-4, -4, -4},
+                                .quat = {2, 0, 0, 0},
+                                .opacity_logit = 2,
+                                .sh = {{1, 0, -9}}};
 
 static void view_front(kiln_view *v, float near_m, float far_m)
 {
-    const double r[9] = {1, 0, 0, 0, 1, 0, 0, 0, 1}, zero[3] = {0, 0, 0}, intrinsics[4] = {64, 64, 32, 24};
+    const double r[9] = {1, 0, 0, 0, 1, 0, 0, 0, 1}, zero[3] = {0, 0, 0},
+                 intrinsics[4] = {64, 64, 32, 24};
     kiln_view_init(v, r, zero, zero, intrinsics, 64, 48, near_m, far_m);
 }
 
@@ -73,8 +80,9 @@ static uint64_t project_one(gaussian g, const kiln_view *view, how h, kiln_splat
     return visible;
 }
 
-static const how profiles[] = {
-    {.profile = KILN_PROFILE_INRIA}, {.profile = KILN_PROFILE_GSPLAT_15}, {.profile = KILN_PROFILE_GSPLAT_16}};
+static const how profiles[] = {{.profile = KILN_PROFILE_INRIA},
+                               {.profile = KILN_PROFILE_GSPLAT_15},
+                               {.profile = KILN_PROFILE_GSPLAT_16}};
 
 static void one_in_the_middle_is_as_computed_by_hand(void **state)
 {
@@ -86,9 +94,11 @@ static void one_in_the_middle_is_as_computed_by_hand(void **state)
         assert_int_equal(project_one(middle, &view, profiles[i], &s), 1);
         const double a = exp(-8) * 64 * 64 + 0.3; /* 1.674 */
         assert_true(near(s.x, 32, 0, 1e-4) && near(s.y, 24, 0, 1e-4) && s.depth == 1.0f);
-        assert_true(near(s.conic[0], 1 / a, 1e-6, 0) && s.conic[1] == 0.0f && near(s.conic[2], 1 / a, 1e-6, 0));
+        assert_true(near(s.conic[0], 1 / a, 1e-6, 0) && s.conic[1] == 0.0f &&
+                    near(s.conic[2], 1 / a, 1e-6, 0));
         assert_true(near(s.rgb[0], 0.78209479, 1e-6, 0) && s.rgb[1] == 0.5f && s.rgb[2] == 0.0f);
-        /* inria: radius ceil(3 sqrt(a + sqrt(0.1))) = 5 about (31.5, 23.5): columns 26.5 to 36.5, rows 18.5 to 28.5 */
+        /* inria: radius ceil(3 sqrt(a + sqrt(0.1))) = 5 about (31.5, 23.5): columns 26.5 to 36.5,
+         * rows 18.5 to 28.5 */
         assert_int_equal(s.tile_x0, 1);
         assert_int_equal(s.tile_x1, 3);
         assert_int_equal(s.tile_y0, 1);
@@ -167,10 +177,13 @@ static void tiny_ones_vanish_where_the_antialias_factor_has_no_floor(void **stat
     view_front(&view, 0.2f, 100);
     for (int c = 0; c < 3; c++) g.log_scale[c] = -14;
     g.opacity_logit = 9;
-    assert_int_equal(project_one(g, &view, (how){.profile = KILN_PROFILE_GSPLAT_15, .aa = true}, &s), 0);
-    assert_int_equal(project_one(g, &view, (how){.profile = KILN_PROFILE_GSPLAT_16, .aa = true}, &s), 1);
+    assert_int_equal(
+        project_one(g, &view, (how){.profile = KILN_PROFILE_GSPLAT_15, .aa = true}, &s), 0);
+    assert_int_equal(
+        project_one(g, &view, (how){.profile = KILN_PROFILE_GSPLAT_16, .aa = true}, &s), 1);
     assert_true(near(s.opacity, 0.005, 1e-3, 0));
-    assert_int_equal(project_one(g, &view, (how){.profile = KILN_PROFILE_INRIA, .aa = true}, &s), 1);
+    assert_int_equal(project_one(g, &view, (how){.profile = KILN_PROFILE_INRIA, .aa = true}, &s),
+                     1);
     assert_true(near(s.opacity, 0.005, 1e-3, 0));
 }
 
@@ -188,7 +201,8 @@ static void huge_ones_cover_the_image_and_nothing_else(void **state)
             if (size < 40) assert_int_equal(visible, 1);
             if (!visible) continue; /* where the covariance overflows */
             assert_true(s.tile_x0 == 0 && s.tile_y0 == 0 && s.tile_x1 == 4 && s.tile_y1 == 3);
-            assert_true(isfinite(s.x) && isfinite(s.conic[0]) && isfinite(s.conic[1]) && isfinite(s.conic[2]));
+            assert_true(isfinite(s.x) && isfinite(s.conic[0]) && isfinite(s.conic[1]) &&
+                        isfinite(s.conic[2]));
         }
     }
 }
@@ -199,7 +213,8 @@ static void what_is_not_a_number_is_never_visible(void **state)
     kiln_view view;
     kiln_splat2d s;
     view_front(&view, 0.2f, 100);
-    for (unsigned at = 0; at < 11; at++) /* mean, log_scale, quat, opacity_logit lie one after the other */
+    /* mean, log_scale, quat, opacity_logit lie one after the other */
+    for (unsigned at = 0; at < 11; at++)
         for (int i = 0; i < 3; i++) {
             float raw[11];
             gaussian g = middle;
@@ -221,19 +236,22 @@ static void a_zero_quaternion_is_what_each_caller_makes_of_it(void **state)
     gaussian g = middle;
     view_front(&view, 0.2f, 100);
     g.quat[0] = 0;
-    assert_int_equal(project_one(g, &view, profiles[0], &s), 1); /* torch's normalize gives 0, the formula then identity */
+    /* torch's normalize gives 0, the formula then identity */
+    assert_int_equal(project_one(g, &view, profiles[0], &s), 1);
     assert_int_equal(project_one(g, &view, profiles[1], &s), 0);
 }
 
 /* Random ones with every tenth value replaced by something awkward. */
 static void awkward_gaussians(gaussian *g, uint64_t n)
 {
-    static const float odd[] = {NAN, INFINITY, -INFINITY, 0, -0.0f, 1e-40f, 3e38f, -3e38f, 1e10f, 88, -87, 1e-12f};
+    static const float odd[] = {NAN,   INFINITY, -INFINITY, 0,  -0.0f, 1e-40f,
+                                3e38f, -3e38f,   1e10f,     88, -87,   1e-12f};
     kg_rng r = {kg_stream(5, 5), 0};
     random_gaussians(g, n, 2);
     for (uint64_t i = 0; i < n; i++)
         for (int k = 0; k < 11; k++)
-            if (kg_next(&r) % 40 == 0) ((float *)(void *)&g[i])[k] = odd[kg_next(&r) % (sizeof odd / sizeof *odd)];
+            if (kg_next(&r) % 40 == 0)
+                ((float *)(void *)&g[i])[k] = odd[kg_next(&r) % (sizeof odd / sizeof *odd)];
 }
 
 static void threads_and_builds_give_the_same_bytes(void **state)
@@ -246,7 +264,11 @@ static void threads_and_builds_give_the_same_bytes(void **state)
     awkward_gaussians(g, MOST - 5);
     const planes p = planes_of(g, MOST - 5);
     for (unsigned variant = 0; variant < 6; variant++) {
-        how h = {.profile = variant / 2, .aa = variant % 2, .degree = 4, .threads = 1, .ops = kiln_ops_cpu_baseline()};
+        how h = {.profile = variant / 2,
+                 .aa = variant % 2,
+                 .degree = 4,
+                 .threads = 1,
+                 .ops = kiln_ops_cpu_baseline()};
         const uint64_t n = project(&p, &view, h, one);
         assert_true(n > 500);
         for (h.threads = 1; h.threads < 6; h.threads += 2) {

@@ -64,7 +64,8 @@ static void a_descriptor_that_has_no_room_is_told_as_that(void **state)
     assert_int_equal(came, -1);
     assert_non_null(strstr(err.msg, "ulimit -n"));
 
-    assert_int_equal(kiln_message_receive(pair[1], &got, &came, &closed, NULL), KILN_OK); /* with room it comes */
+    /* with room it comes */
+    assert_int_equal(kiln_message_receive(pair[1], &got, &came, &closed, NULL), KILN_OK);
     assert_true(came >= 0);
     (void)close(came);
     (void)close(fd);

@@ -1,5 +1,5 @@
-/* prune_merge_test -- near-duplicates are those of a brute-force search in the same greedy order; the merged Gaussian has
- * the mixture's mean and covariance. */
+/* prune_merge_test -- near-duplicates are those of a brute-force search in the same greedy order;
+ * the merged Gaussian has the mixture's mean and covariance. */
 #include "kernels/prune/merge.h"
 #include "stages/generate/inputs.h"
 
@@ -27,11 +27,15 @@ static void fill(void)
             const double u = kg_u(&r);
             means[c * N + i] = of == i ? (float)u : means[c * N + of] + (float)(0.02 * (u - 0.5));
             log_scales[c * N + i] =
-                of == i ? (float)(-4 + kg_n(&r)) : log_scales[((c + i) % 3) * N + of] + (float)(change * kg_n(&r));
-            sh0[c * N + i] = of == i ? (float)kg_n(&r) : sh0[c * N + of] + (float)(change * (kg_u(&r) - 0.5));
+                of == i ? (float)(-4 + kg_n(&r))
+                        : log_scales[((c + i) % 3) * N + of] + (float)(change * kg_n(&r));
+            sh0[c * N + i] =
+                of == i ? (float)kg_n(&r) : sh0[c * N + of] + (float)(change * (kg_u(&r) - 0.5));
         }
         for (uint64_t c = 0; c < 4; c++)
-            quats[c * N + i] = of == i ? (float)kg_n(&r) : -2.0f * (quats[c * N + of] + (float)(0.2 * change * kg_n(&r)));
+            quats[c * N + i] = of == i
+                                   ? (float)kg_n(&r)
+                                   : -2.0f * (quats[c * N + of] + (float)(0.2 * change * kg_n(&r)));
         skip_row[i] = kg_u(&r) < 0.01;
     }
 }
@@ -152,7 +156,8 @@ static void covariance(const kiln_merge_gaussian *g, double out[9])
                          2 * (x * z - w * y),     2 * (y * z + w * x),     1 - 2 * (x * x + y * y)};
     for (int i = 0; i < 9; i++) {
         out[i] = 0;
-        for (int k = 0; k < 3; k++) out[i] += r[i / 3 * 3 + k] * exp(2 * (double)g->log_scale[k]) * r[i % 3 * 3 + k];
+        for (int k = 0; k < 3; k++)
+            out[i] += r[i / 3 * 3 + k] * exp(2 * (double)g->log_scale[k]) * r[i % 3 * 3 + k];
     }
 }
 
@@ -189,21 +194,24 @@ static void moments_are_those_of_the_mixture(void **state)
             double one[9];
             covariance(&g[i], one);
             for (int k = 0; k < 9; k++)
-                want[k] +=
-                    weights[i] * (one[k] + ((double)g[i].mean[k / 3] - mean[k / 3]) * ((double)g[i].mean[k % 3] - mean[k % 3]));
+                want[k] += weights[i] * (one[k] + ((double)g[i].mean[k / 3] - mean[k / 3]) *
+                                                      ((double)g[i].mean[k % 3] - mean[k % 3]));
         }
         covariance(&m, got);
         for (int k = 0; k < 9; k += 4) scale += want[k];
         for (int k = 0; k < 9; k++) assert_true(fabs(got[k] - want[k]) < 2e-6 * scale);
         for (int c = 0; c < 3; c++) assert_true(fabs((double)m.mean[c] - mean[c]) < 1e-6);
-        assert_true(fabs(1 / (1 + exp(-(double)m.opacity_logit)) - fmin(1 - through, 254.75 / 255)) < 1e-6);
+        assert_true(
+            fabs(1 / (1 + exp(-(double)m.opacity_logit)) - fmin(1 - through, 254.75 / 255)) < 1e-6);
     }
 }
 
 static void opaque_ones_keep_a_finite_logit(void **state)
 {
     (void)state;
-    kiln_merge_gaussian g[2] = {{.quat = {1, 0, 0, 0}, .opacity_logit = 80}, {.quat = {1, 0, 0, 0}, .opacity_logit = 80}}, m;
+    kiln_merge_gaussian g[2] = {{.quat = {1, 0, 0, 0}, .opacity_logit = 80},
+                                {.quat = {1, 0, 0, 0}, .opacity_logit = 80}},
+                        m;
     double weights[2];
     kiln_merge_moments(g, 2, weights, &m);
     assert_true(isfinite(m.opacity_logit) && m.opacity_logit > 6 && m.opacity_logit < 7.5f);
@@ -215,8 +223,10 @@ static void opaque_ones_keep_a_finite_logit(void **state)
 int main(void)
 {
     const struct CMUnitTest tests[] = {
-        cmocka_unit_test(groups_equal_brute_force),         cmocka_unit_test(an_outlier_changes_nothing),
-        cmocka_unit_test(without_distance_only_duplicates), cmocka_unit_test(moments_are_those_of_the_mixture),
+        cmocka_unit_test(groups_equal_brute_force),
+        cmocka_unit_test(an_outlier_changes_nothing),
+        cmocka_unit_test(without_distance_only_duplicates),
+        cmocka_unit_test(moments_are_those_of_the_mixture),
         cmocka_unit_test(opaque_ones_keep_a_finite_logit),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);

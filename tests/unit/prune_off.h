@@ -11,7 +11,8 @@ static inline kiln_prune_rules prune_rules_off(void)
 {
     kiln_prune_rules r;
     memset(&r, 0, sizeof r);
-    memset(&r, 0xff, offsetof(kiln_prune_rules, min_scale_policy)); /* a float of ones alone is a NAN */
+    /* a float of ones alone is a NAN */
+    memset(&r, 0xff, offsetof(kiln_prune_rules, min_scale_policy));
     return r;
 }
 

@@ -1,5 +1,5 @@
-/* prune_options_test -- options and statistics become the thresholds that DESIGN.md of kernels/prune says; lists and crops
- * are read strictly; tallies give their quantiles back. */
+/* prune_options_test -- options and statistics become the thresholds that DESIGN.md of
+ * kernels/prune says; lists and crops are read strictly; tallies give their quantiles back. */
 #include "stages/prune/rules.h"
 #include "stages/prune/prune_tally.h"
 
@@ -16,16 +16,24 @@ static const double origin[3] = {100, 0, -50};
 
 static kiln_prune_options all_off(void)
 {
-    kiln_prune_options o = {.crop_box = "off", .crop_sphere = "off", .drop_row = "none", .keep = "off", .outlier_sor = "off"};
+    kiln_prune_options o = {.crop_box = "off",
+                            .crop_sphere = "off",
+                            .drop_row = "none",
+                            .keep = "off",
+                            .outlier_sor = "off"};
     for (int i = 0; i < KILN_PRUNE_RULES; i++)
-        if (kiln_prune_rule_infos[i].kind == KILN_OPT_F64) *(double *)((char *)&o + kiln_prune_rule_infos[i].given) = NAN;
+        if (kiln_prune_rule_infos[i].kind == KILN_OPT_F64)
+            *(double *)((char *)&o + kiln_prune_rule_infos[i].given) = NAN;
     return o;
 }
 
 static kiln_prune_stats capacity(void)
 {
-    return (kiln_prune_stats){
-        .n = 1000, .lo = {-1, -2, -3}, .hi = {1, 2, 7}, .median_spacing2 = 0.04f, .median_log_scale = -2.302585f};
+    return (kiln_prune_stats){.n = 1000,
+                              .lo = {-1, -2, -3},
+                              .hi = {1, 2, 7},
+                              .median_spacing2 = 0.04f,
+                              .median_log_scale = -2.302585f};
 }
 
 static void off_is_off(void **state)
@@ -36,8 +44,10 @@ static void off_is_off(void **state)
     const kiln_prune_options o = all_off();
     const kiln_prune_stats s = capacity();
     assert_int_equal(kiln_prune_rules_make(&o, &s, origin, &r, &err), KILN_OK);
-    assert_true(isnan(r.min_opacity) && isnan(r.crop_sphere[3]) && isnan(r.outlier) && isnan(r.min_scale));
-    assert_true(isnan(r.max_scale) && isnan(r.max_extent) && isnan(r.max_spacing[0]) && isnan(r.max_needle));
+    assert_true(isnan(r.min_opacity) && isnan(r.crop_sphere[3]) && isnan(r.outlier) &&
+                isnan(r.min_scale));
+    assert_true(isnan(r.max_scale) && isnan(r.max_extent) && isnan(r.max_spacing[0]) &&
+                isnan(r.max_needle));
     for (int a = 0; a < 3; a++) assert_true(isnan(r.crop_box[a]) && isnan(r.crop_box[3 + a]));
 }
 
@@ -57,8 +67,10 @@ static void thresholds_come_from_the_statistics(void **state)
     assert_true(fabs((double)kiln_prune_extent(&s) - (10 + 6 * 0.1)) < 1e-5);
     assert_true(fabs((double)r.max_extent - log(5.3)) < 1e-5);
     assert_true(fabs((double)r.outlier - 9 * 0.04) < 1e-6);
-    assert_true(r.max_spacing[1] == s.median_spacing2); /* 0.2 is more than the median axis of 0.1 */
-    assert_true(r.crop_box[0] == -1 && r.crop_box[3] == 1 && r.crop_box[2] == -2 && r.crop_box[5] == 2);
+    /* 0.2 is more than the median axis of 0.1 */
+    assert_true(r.max_spacing[1] == s.median_spacing2);
+    assert_true(r.crop_box[0] == -1 && r.crop_box[3] == 1 && r.crop_box[2] == -2 &&
+                r.crop_box[5] == 2);
     s.median_spacing2 = 0; /* more than half are duplicates */
     assert_int_equal(kiln_prune_rules_make(&o, &s, origin, &r, &err), KILN_OK);
     assert_true(fabs((double)r.max_spacing[1] - 0.01) < 1e-7);
@@ -98,14 +110,16 @@ static void rows_are_sorted_and_once(void **state)
     uint32_t *rows;
     uint64_t n;
     static const uint32_t want[] = {0, 3, 17, 4294967294u};
-    assert_int_equal(kiln_prune_rows_parse("--x", "17,3,4294967294,3,0,17", &rows, &n, &err), KILN_OK);
+    assert_int_equal(kiln_prune_rows_parse("--x", "17,3,4294967294,3,0,17", &rows, &n, &err),
+                     KILN_OK);
     assert_int_equal(n, 4);
     assert_memory_equal(rows, want, sizeof want);
     free(rows);
     assert_int_equal(kiln_prune_rows_parse("--x", "none", &rows, &n, &err), KILN_OK);
     assert_int_equal(n, 0);
     free(rows);
-    static const char *const bad[] = {"",     ",",    "1,", ",1", "-1", "1;2", "4294967295", "99999999999999999999",
+    static const char *const bad[] = {"",     ",",    "1,",         ",1",
+                                      "-1",   "1;2",  "4294967295", "99999999999999999999",
                                       "0x10", "1, 2", "one"};
     for (size_t i = 0; i < sizeof bad / sizeof *bad; i++)
         assert_int_equal(kiln_prune_rows_parse("--x", bad[i], &rows, &n, &err), KILN_E_USAGE);

@@ -1,4 +1,5 @@
-/* prune_rules_test -- each rule fires where its text says, in the order of the map, and counts what it did. */
+/* prune_rules_test -- each rule fires where its text says, in the order of the map, and counts what
+ * it did. */
 #include "kernels/ops.h"
 #include "kernels/prune/prune_math.h"
 #include "stages/generate/inputs.h"
@@ -72,12 +73,14 @@ static pruned run(const block *b, const kiln_prune_rules *rules)
 static void expect_dropped(const pruned *p, int row, int rule)
 {
     for (int i = 0; i < N; i++) assert_int_equal(p->keep[i], i != row);
-    for (int r = 0; r < KILN_PRUNE_RULES; r++) assert_int_equal(p->counts[r][0], r == rule && row >= 0);
+    for (int r = 0; r < KILN_PRUNE_RULES; r++)
+        assert_int_equal(p->counts[r][0], r == rule && row >= 0);
 }
 
 static void expect_clamped(const pruned *p, int rule, uint64_t rows)
 {
-    for (int r = 0; r < KILN_PRUNE_RULES; r++) assert_int_equal(p->counts[r][1], r == rule ? rows : 0);
+    for (int r = 0; r < KILN_PRUNE_RULES; r++)
+        assert_int_equal(p->counts[r][1], r == rule ? rows : 0);
 }
 
 static void without_rules_nothing_changes(void **state)
@@ -94,7 +97,8 @@ static void without_rules_nothing_changes(void **state)
     assert_memory_equal(p.log_scales, b.log_scales, sizeof b.log_scales);
 }
 
-/* Thresholds of a rule alone, and a row that it is about. A rule without a case here touches no row. */
+/* Thresholds of a rule alone, and a row that it is about. A rule without a case here touches no
+ * row. */
 static const struct {
     float thresholds[6];
     kiln_prune_one row;
@@ -188,7 +192,8 @@ static void axes_are_moved_to_the_limit(void **state)
     r.max_scale = 2;
     r.min_scale = -20;
     const pruned p = run(&b, &r);
-    assert_true(p.log_scales[1] == 2 && p.log_scales[N + 2] == 2 && p.log_scales[N + 1] == 0 && p.log_scales[5] == -20);
+    assert_true(p.log_scales[1] == 2 && p.log_scales[N + 2] == 2 && p.log_scales[N + 1] == 0 &&
+                p.log_scales[5] == -20);
     assert_true(p.counts[KILN_PRUNE_max_scale][1] == 1 && p.counts[KILN_PRUNE_min_scale][1] == 1);
 }
 
@@ -214,7 +219,8 @@ static void spacing_is_local_but_not_below_its_floor(void **state)
     r.max_spacing_policy = KILN_PRUNE_CLAMP;
     p = run(&b, &r);
     expect_clamped(&p, KILN_PRUNE_max_spacing, 1);
-    for (int a = 0; a < 3; a++) assert_true(fabs((double)p.log_scales[a * N + 4] - log(0.008)) < 1e-5);
+    for (int a = 0; a < 3; a++)
+        assert_true(fabs((double)p.log_scales[a * N + 4] - log(0.008)) < 1e-5);
 }
 
 static void needles_are_cut_to_their_middle_axis(void **state)
@@ -224,11 +230,15 @@ static void needles_are_cut_to_their_middle_axis(void **state)
     block b = plain();
     r.max_needle = 10;
     for (int longest = 0; longest < 3; longest++) {
-        for (int row = longest; row < N; row += 3) b.log_scales[longest * N + row] = 3; /* e^3 = 20 times */
-        b.log_scales[(longest + 1) % 3 * N + 6 + longest] = -5;                         /* the middle axis may be */
-        b.log_scales[(longest + 2) % 3 * N + 9 + longest] = -5;                         /* either of the others */
+        /* e^3 = 20 times */
+        for (int row = longest; row < N; row += 3) b.log_scales[longest * N + row] = 3;
+        /* the middle axis may be */
+        b.log_scales[(longest + 1) % 3 * N + 6 + longest] = -5;
+        /* either of the others */
+        b.log_scales[(longest + 2) % 3 * N + 9 + longest] = -5;
     }
-    for (int c = 0; c < 3; c++) b.log_scales[c * N + 5] = c < 2 ? 3.0f : 0.0f; /* a disc is no needle */
+    /* a disc is no needle */
+    for (int c = 0; c < 3; c++) b.log_scales[c * N + 5] = c < 2 ? 3.0f : 0.0f;
     pruned p = run(&b, &r);
     expect_clamped(&p, KILN_PRUNE_max_needle, N - 1);
     for (int i = 0; i < N; i++)

@@ -1,4 +1,5 @@
-/* quote -- what text from a file may not do to a terminal: forge a line, move the cursor, reorder what is read. */
+/* quote -- what text from a file may not do to a terminal: forge a line, move the cursor, reorder
+ * what is read. */
 #include "base/log.h"
 #include "base/quote.h"
 
@@ -39,9 +40,11 @@ static void control_bytes_are_named(void **state)
 static void characters_that_act_are_named(void **state)
 {
     (void)state;
-    assert_quoted("\xc2\x80\xc2\x9b\x31m\xc2\x9f", "\\u{80}\\u{9b}1m\\u{9f}"); /* U+009B is CSI in one character */
+    /* U+009B is CSI in one character */
+    assert_quoted("\xc2\x80\xc2\x9b\x31m\xc2\x9f", "\\u{80}\\u{9b}1m\\u{9f}");
     assert_quoted("\xe2\x80\xae gpj.exe \xe2\x81\xa9", "\\u{202e} gpj.exe \\u{2069}");
-    assert_quoted("\xe2\x80\xa8\xe2\x80\xaa\xe2\x81\xa6\xd8\x9c\xe2\x80\x8f", "\\u{2028}\\u{202a}\\u{2066}\\u{61c}\\u{200f}");
+    assert_quoted("\xe2\x80\xa8\xe2\x80\xaa\xe2\x81\xa6\xd8\x9c\xe2\x80\x8f",
+                  "\\u{2028}\\u{202a}\\u{2066}\\u{61c}\\u{200f}");
     assert_quoted("\xe2\x80\xaf\xe2\x81\xa5", "\xe2\x80\xaf\xe2\x81\xa5"); /* their neighbours */
 }
 
@@ -73,7 +76,7 @@ static void what_does_not_fit_is_cut_before_a_piece(void **state)
     assert_string_equal(out, "ab");
 }
 
-/* ---- what a stream gets ------------------------------------------------------------------------------------------------- */
+/* ---- what a stream gets ---------------------------------------------------------------------- */
 static FILE *catcher;
 static int saved;
 
@@ -137,7 +140,8 @@ static void a_name_that_is_too_wide_shows_its_end(void **state)
     assert_fits("cam00", 5, "cam00");
     assert_fits("cam000", 5, "...00");
     assert_fits("a/very/long/name", 8, ".../name");
-    assert_fits("\xc3\xa4\xc3\xb6\xc3\xbc", 5, "\xc3\xa4\xc3\xb6\xc3\xbc  "); /* three columns, six bytes */
+    /* three columns, six bytes */
+    assert_fits("\xc3\xa4\xc3\xb6\xc3\xbc", 5, "\xc3\xa4\xc3\xb6\xc3\xbc  ");
     assert_fits("\xc3\xa4\xc3\xb6\xc3\xbc\xc3\xa4\xc3\xb6\xc3\xbc", 5, "...\xc3\xb6\xc3\xbc");
     assert_fits("a\nb", 6, "a\\nb  ");
 }
@@ -174,7 +178,9 @@ static void a_message_is_one_line(void **state)
 {
     kiln_error err = {0};
     (void)state;
-    assert_int_equal(kiln_fail(&err, KILN_E_INPUT, "no camera '%s'", "\x1b]0;pwned\x07\nkiln-import: done"), KILN_E_INPUT);
+    assert_int_equal(
+        kiln_fail(&err, KILN_E_INPUT, "no camera '%s'", "\x1b]0;pwned\x07\nkiln-import: done"),
+        KILN_E_INPUT);
     kiln_log_init("kiln-x", KILN_LOG_VERBOSE);
     catch_stream(stderr);
     kiln_warn("%s", "a\n\x1b"
@@ -183,12 +189,13 @@ static void a_message_is_one_line(void **state)
     kiln_chat("%s", "\x7f");
     kiln_tell_error("kiln-y", "", &err);
     kiln_tell_error("kiln-y", "worker: ", &err);
-    assert_string_equal(release(stderr), "kiln-x: warning: a\\n\\x1b"
-                                         "b\n"
-                                         "kiln-x: \\u{9b}\n"
-                                         "kiln-x: \\x7f\n"
-                                         "kiln-y: no camera '\\x1b]0;pwned\\x07\\nkiln-import: done'\n"
-                                         "kiln-y: worker: no camera '\\x1b]0;pwned\\x07\\nkiln-import: done'\n");
+    assert_string_equal(release(stderr),
+                        "kiln-x: warning: a\\n\\x1b"
+                        "b\n"
+                        "kiln-x: \\u{9b}\n"
+                        "kiln-x: \\x7f\n"
+                        "kiln-y: no camera '\\x1b]0;pwned\\x07\\nkiln-import: done'\n"
+                        "kiln-y: worker: no camera '\\x1b]0;pwned\\x07\\nkiln-import: done'\n");
 }
 
 int main(void)

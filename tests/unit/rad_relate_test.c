@@ -1,4 +1,5 @@
-/* rad_relate_test -- the row above each row: of levels that kiln_coarsen makes, and of merges made by hand. */
+/* rad_relate_test -- the row above each row: of levels that kiln_coarsen makes, and of merges made
+ * by hand. */
 #include "kernels/coarsen/coarsen.h"
 #include "stages/formats/rad/rad_relate.h"
 
@@ -87,8 +88,10 @@ static kiln_rad_level level_of(const kiln_coarsen_rows *r)
     return l;
 }
 
-/* Rows above of which count and weight are those of the rows below; of these all must have the ends among them. */
-static uint64_t whole(const kiln_rad_level *fine, const kiln_rad_level *coarse, const uint32_t *parent)
+/* Rows above of which count and weight are those of the rows below; of these all must have the ends
+ * among them. */
+static uint64_t whole(const kiln_rad_level *fine, const kiln_rad_level *coarse,
+                      const uint32_t *parent)
 {
     uint64_t n = 0;
     for (uint64_t k = 0; k < coarse->n; k++) {
@@ -118,13 +121,16 @@ static void levels_are_related_as_they_were_merged(void **unused)
     assert_non_null(work);
     fill(&rows[0]);
     for (int k = 0; k < LEVELS; k++) rows[k + 1] = new_rows(counts[k]);
-    assert_int_equal(kiln_coarsen(&rows[0], &(kiln_coarsen_levels){LEVELS, counts, rows + 1}, work, bytes, 1, NULL), KILN_OK);
+    assert_int_equal(kiln_coarsen(&rows[0], &(kiln_coarsen_levels){LEVELS, counts, rows + 1}, work,
+                                  bytes, 1, NULL),
+                     KILN_OK);
     for (int k = 0; k < LEVELS; k++) {
         kiln_rad_level fine = level_of(&rows[k]), coarse = level_of(&rows[k + 1]);
         uint32_t *parent = capacity(fine.n);
         assert_int_equal(kiln_rad_relate(&fine, &coarse, parent, NULL), KILN_OK);
         const uint64_t n = whole(&fine, &coarse, parent);
-        print_message("level %d: %llu of %llu\n", k + 1, (unsigned long long)n, (unsigned long long)coarse.n);
+        print_message("level %d: %llu of %llu\n", k + 1, (unsigned long long)n,
+                      (unsigned long long)coarse.n);
         assert_true(n >= coarse.n - coarse.n / 100);
         free(parent);
         free(fine.means);
@@ -134,16 +140,19 @@ static void levels_are_related_as_they_were_merged(void **unused)
     free(work);
 }
 
-/* Rows 1 and 2 lie between the ends of both merges, each nearer to the wrong one: their weights tell. */
+/* Rows 1 and 2 lie between the ends of both merges, each nearer to the wrong one: their weights
+ * tell. */
 static void a_row_between_is_known_by_its_weight(void **unused)
 {
     (void)unused;
-    float fine_means[18] = {0, 0, 0, 9, 0, 0, 1, 0, 0, 2, 0, 0, 10, 0, 0, 12, 0, 0}, coarse_means[6] = {1, 0, 0, 10, 0, 0};
+    float fine_means[18] = {0, 0, 0, 9, 0, 0, 1, 0, 0, 2, 0, 0, 10, 0, 0, 12, 0, 0},
+          coarse_means[6] = {1, 0, 0, 10, 0, 0};
     float fine_weights[6] = {1, 2, 5, 1, 1, 1}, coarse_weights[2] = {4, 7};
     uint32_t first[6] = {0, 10, 11, 20, 1, 21}, one[6] = {1, 1, 1, 1, 1, 1}, parent[6];
     uint32_t coarse_first[2] = {0, 1}, coarse_last[2] = {20, 21}, coarse_count[2] = {3, 3};
     const kiln_rad_level fine = {6, fine_means, fine_weights, first, first, one};
-    const kiln_rad_level coarse = {2, coarse_means, coarse_weights, coarse_first, coarse_last, coarse_count};
+    const kiln_rad_level coarse = {2,           coarse_means, coarse_weights, coarse_first,
+                                   coarse_last, coarse_count};
     const uint32_t expected[6] = {0, 0, 1, 0, 1, 1};
     assert_int_equal(kiln_rad_relate(&fine, &coarse, parent, NULL), KILN_OK);
     assert_memory_equal(parent, expected, sizeof expected);
@@ -153,8 +162,10 @@ static void a_row_between_is_known_by_its_weight(void **unused)
 static void rows_that_fit_nowhere_go_to_the_nearest(void **unused)
 {
     (void)unused;
-    float fine_means[9] = {5, 0, 0, 0, 0, 0, 4.9f, 0, 0}, coarse_means[6] = {0, 0, 0, 5, 0, 0}, weights[3] = {1, 1, 1};
-    uint32_t first[3] = {7, 8, 9}, count[3] = {1, 1, 1}, other[2] = {100, 200}, one[2] = {1, 1}, parent[3];
+    float fine_means[9] = {5, 0, 0, 0, 0, 0, 4.9f, 0, 0}, coarse_means[6] = {0, 0, 0, 5, 0, 0},
+          weights[3] = {1, 1, 1};
+    uint32_t first[3] = {7, 8, 9}, count[3] = {1, 1, 1}, other[2] = {100, 200}, one[2] = {1, 1},
+             parent[3];
     const kiln_rad_level fine = {3, fine_means, weights, first, first, count};
     const kiln_rad_level coarse = {2, coarse_means, weights, other, other, one};
     const uint32_t expected[3] = {1, 0, 1};

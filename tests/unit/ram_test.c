@@ -24,7 +24,7 @@
 
 #define MIB ((uint64_t)1 << 20)
 
-/* ---- what is free ------------------------------------------------------------------------------------------------------ */
+/* ---- what is free ---------------------------------------------------------------------------- */
 static char root[TEST_FOLDER_MAX];
 
 static void put(const char *path, const char *text)
@@ -42,7 +42,8 @@ static int make_root(void **state)
 {
     (void)state;
     assert_int_equal(test_folder_new(root, "ram"), 0);
-    put("/proc/meminfo", "MemTotal:       33554432 kB\nMemFree:         1048576 kB\nMemAvailable:   16777216 kB\n");
+    put("/proc/meminfo",
+        "MemTotal:       33554432 kB\nMemFree:         1048576 kB\nMemAvailable:   16777216 kB\n");
     return 0;
 }
 
@@ -69,7 +70,8 @@ static void the_least_limit_up_the_tree_counts_and_file_pages_are_free(void **st
     assert_int_equal(kiln_ram_free(root), 4095 * MIB);
     put("/sys/fs/cgroup/slice/memory.max", "1073741824\n");
     put("/sys/fs/cgroup/slice/memory.current", "314572800\n");
-    put("/sys/fs/cgroup/slice/memory.stat", "anon 209715200\nfile 1\nactive_file 41943040\ninactive_file 62914560\n");
+    put("/sys/fs/cgroup/slice/memory.stat",
+        "anon 209715200\nfile 1\nactive_file 41943040\ninactive_file 62914560\n");
     assert_int_equal(kiln_ram_free(root), (1024 - 300 + 100) * MIB);
 }
 
@@ -88,17 +90,19 @@ static void groups_of_version_1_and_containers_without_their_path(void **state)
     put("/proc/self/cgroup", "5:cpu,cpuacct:/docker/7f2c\n4:memory:/docker/7f2c\n");
     put("/sys/fs/cgroup/memory/memory.limit_in_bytes", "536870912\n");
     put("/sys/fs/cgroup/memory/memory.usage_in_bytes", "104857600\n");
-    put("/sys/fs/cgroup/memory/memory.stat", "cache 52428800\ntotal_active_file 0\ntotal_inactive_file 52428800\n");
+    put("/sys/fs/cgroup/memory/memory.stat",
+        "cache 52428800\ntotal_active_file 0\ntotal_inactive_file 52428800\n");
     assert_int_equal(kiln_ram_free(root), (512 - 100 + 50) * MIB);
 }
 
-/* ---- the plan ---------------------------------------------------------------------------------------------------------- */
+/* ---- the plan -------------------------------------------------------------------------------- */
 enum { UNITS = 6 };
 static kiln_run run; /* too big for the stack */
 static kiln_unit units[UNITS];
 static const uint64_t due[UNITS] = {0, 1, 2, 3, 4, 5};
 
-static kiln_status plan(uint64_t cap_mib, uint64_t unit_mib, unsigned wanted, kiln_ram_plan *p, kiln_error *err)
+static kiln_status plan(uint64_t cap_mib, uint64_t unit_mib, unsigned wanted, kiln_ram_plan *p,
+                        kiln_error *err)
 {
     static const kiln_stage_program program = {0}; /* whose units defer no work */
     run.program = &program;
@@ -110,7 +114,8 @@ static kiln_status plan(uint64_t cap_mib, uint64_t unit_mib, unsigned wanted, ki
         (void)snprintf(units[i].name, sizeof units[i].name, "block %d", i);
         units[i].ram = (i == 3 ? unit_mib : 1) * MIB; /* the largest decides */
     }
-    return kiln_ram_plan_make(kiln_run_ram(&run), &(kiln_ram_list){units, due, UNITS, wanted, 0}, p, err);
+    return kiln_ram_plan_make(kiln_run_ram(&run), &(kiln_ram_list){units, due, UNITS, wanted, 0}, p,
+                              err);
 }
 
 static void with_room_all_workers_have_two_units_and_results_wait(void **state)
@@ -124,7 +129,8 @@ static void with_room_all_workers_have_two_units_and_results_wait(void **state)
     assert_true(p.unit >= 1000 * MIB);
     assert_true(p.predicted <= p.cap);
     assert_int_equal(run.ram.predicted, p.predicted);
-    /* parent, batch, four workers with a thread each and one and a half units, the connection that writes batches once */
+    /* parent, batch, four workers with a thread each and one and a half units, the connection that
+     * writes batches once */
     const uint64_t sum = 24 * MIB + 256 * MIB + 4 * (27 * MIB / 2 + 150 * MIB) + KILN_BULK_RAM;
     assert_true(p.direct);
     assert_true(p.predicted >= sum);
@@ -172,7 +178,8 @@ static void no_plan_predicts_more_than_its_cap_and_every_share_holds_the_largest
     assert_int_equal(workers, 8);
 }
 
-/* Many units on 16 threads. Workers that wait for each transaction are worth less than somewhat fewer that do not. */
+/* Many units on 16 threads. Workers that wait for each transaction are worth less than somewhat
+ * fewer that do not. */
 enum { BLOCKS = 40 };
 static void plan_blocks(uint64_t cap_mib, uint64_t unit_mib, bool is_volatile, kiln_ram_plan *p)
 {
@@ -184,14 +191,19 @@ static void plan_blocks(uint64_t cap_mib, uint64_t unit_mib, bool is_volatile, k
     run.ram = (kiln_ram_use){.cap = cap_mib * MIB};
     kiln_common_values.threads = 16;
     for (uint64_t i = 0; i < BLOCKS; i++) {
-        blocks[i] = (kiln_unit){.name = "block", .ram = unit_mib * MIB, .volatile_result = is_volatile};
+        blocks[i] =
+            (kiln_unit){.name = "block", .ram = unit_mib * MIB, .volatile_result = is_volatile};
         all[i] = i;
     }
-    assert_int_equal(kiln_ram_plan_make(kiln_run_ram(&run), &(kiln_ram_list){blocks, all, BLOCKS, 16, 0}, p, NULL), KILN_OK);
+    assert_int_equal(kiln_ram_plan_make(kiln_run_ram(&run),
+                                        &(kiln_ram_list){blocks, all, BLOCKS, 16, 0}, p, NULL),
+                     KILN_OK);
     assert_true(p->predicted <= p->cap);
     assert_true(p->unit >= unit_mib * MIB);
-    const uint64_t result = (p->in_flight - 1) * unit_mib * MIB / 2, worker = 27 * MIB / 2 + unit_mib * MIB + result;
-    assert_true(24 * MIB + p->batch + (p->direct ? KILN_BULK_RAM : 0) + p->n_workers * worker <= p->cap);
+    const uint64_t result = (p->in_flight - 1) * unit_mib * MIB / 2,
+                   worker = 27 * MIB / 2 + unit_mib * MIB + result;
+    assert_true(24 * MIB + p->batch + (p->direct ? KILN_BULK_RAM : 0) + p->n_workers * worker <=
+                p->cap);
 }
 
 static void a_few_workers_give_way_to_a_batch(void **state)
@@ -246,7 +258,9 @@ static void a_unit_that_takes_all_that_a_worker_alone_may_has_a_plan(void **stat
     kiln_common_values.threads = 4;
     memset(units, 0, sizeof units);
     units[0].ram = kiln_run_unit_ram(&run);
-    assert_int_equal(kiln_ram_plan_make(kiln_run_ram(&run), &(kiln_ram_list){units, due, 1, 1, 0}, &p, NULL), KILN_OK);
+    assert_int_equal(
+        kiln_ram_plan_make(kiln_run_ram(&run), &(kiln_ram_list){units, due, 1, 1, 0}, &p, NULL),
+        KILN_OK);
     assert_true(p.unit >= units[0].ram);
 }
 
@@ -258,8 +272,8 @@ static uint64_t least_named(const kiln_error *err)
 }
 
 /* The plan of one unit. */
-static kiln_status plan_one(uint64_t cap_mib, unsigned threads, unsigned wanted, const kiln_unit *u, kiln_ram_plan *p,
-                            kiln_error *err)
+static kiln_status plan_one(uint64_t cap_mib, unsigned threads, unsigned wanted, const kiln_unit *u,
+                            kiln_ram_plan *p, kiln_error *err)
 {
     static const kiln_stage_program program = {0};
     const uint64_t foreseen = run.ram.foreseen;
@@ -304,7 +318,8 @@ static void what_a_unit_has_for_each_thread_gives_way_too(void **state)
     (void)state;
     run.ram.foreseen = 0;
     const kiln_unit u = {.name = "hashes", .ram = 2 * MIB, .ram_thread = 2 * MIB};
-    assert_int_equal(plan_one(256, 64, 1, &u, &p, &err), KILN_OK); /* 64 threads would be 128 MiB of buffers and 108 of worker */
+    /* 64 threads would be 128 MiB of buffers and 108 of worker */
+    assert_int_equal(plan_one(256, 64, 1, &u, &p, &err), KILN_OK);
     assert_in_range(p.n_threads, 8, 63);
     assert_true(p.unit >= u.ram + (p.n_threads - 1) * u.ram_thread);
     assert_int_equal(plan_one(4096, 64, 1, &u, &p, &err), KILN_OK);
@@ -319,7 +334,8 @@ static void what_is_named_has_room_for_later_lists(void **state)
     kiln_ram_plan p;
     kiln_error err = {0};
     (void)state;
-    const kiln_unit first = {.name = "first", .ram = 20 * MIB}, later = {.name = "later", .ram = 90 * MIB};
+    const kiln_unit first = {.name = "first", .ram = 20 * MIB},
+                    later = {.name = "later", .ram = 90 * MIB};
     run.ram.foreseen = 0;
     kiln_run_foresee_ram(&run, later.ram, 1);
     assert_int_equal(plan_one(40, 2, 1, &first, &p, &err), KILN_E_CAP);
@@ -356,7 +372,9 @@ static void what_the_parent_will_hold_is_counted_once(void **state)
     memset(held, 1, HELD * MIB);
     run.ram.cap = least * MIB;
     assert_int_equal(kiln_run_need_parent(&run, "cameras", &err), KILN_OK);
-    assert_int_equal(kiln_ram_plan_make(kiln_run_ram(&run), &(kiln_ram_list){&u, due, 1, 1, 0}, &p, &err), KILN_OK);
+    assert_int_equal(
+        kiln_ram_plan_make(kiln_run_ram(&run), &(kiln_ram_list){&u, due, 1, 1, 0}, &p, &err),
+        KILN_OK);
     assert_int_equal(munmap(held, HELD * MIB), 0);
     run.ram.foreseen = 0;
 }
@@ -370,7 +388,8 @@ static void small_results_are_counted_by_their_outputs(void **state)
     const uint64_t of_chunk = run.ram.results;
     kiln_ram_results(&run.ram, &picture, 1, 1);
     assert_true(of_chunk == kiln_list_ram(1) && of_chunk > 4000);
-    assert_true(run.ram.results < 700 && kiln_small_list_ram(1000, 1, 100) == 1000 * (run.ram.results + sizeof chunk + 100));
+    assert_true(run.ram.results < 700 &&
+                kiln_small_list_ram(1000, 1, 100) == 1000 * (run.ram.results + sizeof chunk + 100));
 }
 
 static void what_workers_keep_is_predicted(void **state)
@@ -390,7 +409,7 @@ static void what_workers_keep_is_predicted(void **state)
     assert_true(p.predicted <= p.cap);
 }
 
-/* ---- what is taken ----------------------------------------------------------------------------------------------------- */
+/* ---- what is taken --------------------------------------------------------------------------- */
 static void a_look_sees_what_this_process_touches(void **state)
 {
     const size_t bytes = 48 * MIB;
@@ -398,7 +417,8 @@ static void a_look_sees_what_this_process_touches(void **state)
     run.ram = (kiln_ram_use){.cap = 300 * MIB};
     kiln_run_look_at_ram(&run);
     const uint64_t before = run.ram.peak;
-    char *block = mmap(NULL, bytes, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0); /* sanitizers touch malloc's */
+    /* sanitizers touch malloc's */
+    char *block = mmap(NULL, bytes, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
     assert_true(block != MAP_FAILED);
     kiln_run_look_at_ram(&run);
     assert_true(run.ram.peak < before + 16 * MIB); /* not touched yet */
@@ -423,7 +443,8 @@ static void a_memfd_counts_once_and_without_its_holes(void **state)
     const uint64_t before = run.ram.peak;
     memset(page, 1, sizeof page);
     assert_int_equal(kiln_memfd_new(&fd, NULL), KILN_OK);
-    for (uint64_t i = 0; i < 16; i++) assert_int_equal(kiln_memfd_write(fd, 2 * i * MIB, page, sizeof page, NULL), KILN_OK);
+    for (uint64_t i = 0; i < 16; i++)
+        assert_int_equal(kiln_memfd_write(fd, 2 * i * MIB, page, sizeof page, NULL), KILN_OK);
     assert_int_equal(kiln_memfd_holds(fd), 16 * MIB);
     assert_int_equal(kiln_memfd_map(fd, 31 * MIB, &map, NULL), KILN_OK);
     for (uint64_t i = 0; i < 16; i++) assert_int_equal(((const char *)map)[2 * i * MIB], 1);
@@ -433,8 +454,8 @@ static void a_memfd_counts_once_and_without_its_holes(void **state)
     assert_int_equal(close(fd), 0);
 }
 
-/* Shared memory is the parent's from the moment that it is made, so that no later plan gives it to units; what has been written to
- * it counts in a look, whoever wrote it. */
+/* Shared memory is the parent's from the moment that it is made, so that no later plan gives it to
+ * units; what has been written to it counts in a look, whoever wrote it. */
 static void shared_memory_is_counted_until_it_is_given_back(void **state)
 {
     (void)state;
@@ -445,7 +466,8 @@ static void shared_memory_is_counted_until_it_is_given_back(void **state)
     run.ram = (kiln_ram_use){.cap = 1024 * MIB};
     const uint64_t before = kiln_run_unit_ram(&run);
     assert_int_equal(kiln_run_share_memory(&run, 100 * MIB, 2, &m, &err), KILN_OK);
-    assert_true(kiln_run_unit_ram(&run) <= before - 100 * MIB && kiln_run_unit_ram(&run) > before - 110 * MIB);
+    assert_true(kiln_run_unit_ram(&run) <= before - 100 * MIB &&
+                kiln_run_unit_ram(&run) > before - 110 * MIB);
     kiln_run_look_at_ram(&run);
     const uint64_t empty = run.ram.peak;
     assert_true(empty < 100 * MIB);
@@ -456,13 +478,16 @@ static void shared_memory_is_counted_until_it_is_given_back(void **state)
     memset(data, 1, sizeof data);
     assert_int_equal(pwrite(fd, data, sizeof data, 50 * (off_t)MIB), sizeof data);
     kiln_run_look_at_ram(&run);
-    assert_true(run.ram.peak >= empty + sizeof data && run.ram.peak < empty + 2 * sizeof data + MIB);
+    assert_true(run.ram.peak >= empty + sizeof data &&
+                run.ram.peak < empty + 2 * sizeof data + MIB);
     assert_int_equal(close(fd), 0);
     kiln_run_unshare_memory(&run, &m);
     kiln_run_unshare_memory(&run, &m); /* does nothing */
-    assert_true(open(path, O_RDWR) < 0 && open(other, O_RDWR) < 0 && kiln_run_unit_ram(&run) >= before - 5 * MIB);
+    assert_true(open(path, O_RDWR) < 0 && open(other, O_RDWR) < 0 &&
+                kiln_run_unit_ram(&run) >= before - 5 * MIB);
     assert_true(kiln_shared_memory_fits(MIB) && !kiln_shared_memory_fits(UINT64_MAX));
-    assert_int_equal(prctl(PR_SET_DUMPABLE, 0), 0); /* as in a program of mode 711: workers may not open what is below /proc */
+    /* as in a program of mode 711: workers may not open what is below /proc */
+    assert_int_equal(prctl(PR_SET_DUMPABLE, 0), 0);
     assert_false(kiln_shared_memory_fits(MIB));
     assert_int_equal(prctl(PR_SET_DUMPABLE, 1), 0);
 }

@@ -11,12 +11,17 @@
 
 enum { TILES = 5, PAIRS = 12 };
 static const uint32_t counts[TILES] = {3, 0, 1, 6, 2};
-static const uint32_t ranks[PAIRS] = {0, 1, 127, 4294967293u, 5, 133, 16517, 16518, 2113670, 270549126, 0, 4294967293u};
+static const uint32_t ranks[PAIRS] = {0,     1,     127,     4294967293u, 5, 133,
+                                      16517, 16518, 2113670, 270549126,   0, 4294967293u};
 static const uint64_t n_visible = 4294967294u;
 
-static size_t encode(unsigned char *code, uint32_t *bytes) { return kiln_ranks_encode(TILES, counts, ranks, code, bytes); }
+static size_t encode(unsigned char *code, uint32_t *bytes)
+{
+    return kiln_ranks_encode(TILES, counts, ranks, code, bytes);
+}
 
-static kiln_status decode(const uint32_t *bytes, const unsigned char *code, size_t code_bytes, uint64_t visible, uint32_t *back)
+static kiln_status decode(const uint32_t *bytes, const unsigned char *code, size_t code_bytes,
+                          uint64_t visible, uint32_t *back)
 {
     kiln_error err;
     const kiln_ranks_code c = {TILES, counts, bytes, code, code_bytes};
@@ -42,7 +47,8 @@ static void damage_is_refused(void **state)
     unsigned char code[5 * PAIRS + 1] = {0}, bad[5 * PAIRS + 1];
     uint32_t bytes[TILES], back[PAIRS], wrong[TILES];
     size_t n = encode(code, bytes);
-    for (size_t cut = 0; cut < n; cut++) assert_int_equal(decode(bytes, code, cut, n_visible, back), KILN_E_IO);
+    for (size_t cut = 0; cut < n; cut++)
+        assert_int_equal(decode(bytes, code, cut, n_visible, back), KILN_E_IO);
     assert_int_equal(decode(bytes, code, n + 1, n_visible, back), KILN_E_IO);
     assert_int_equal(decode(bytes, code, n, n_visible - 1, back), KILN_E_IO); /* a rank too large */
     memcpy(bad, code, sizeof code);
@@ -55,7 +61,8 @@ static void damage_is_refused(void **state)
     assert_int_equal(decode(bytes, bad, n, n_visible, back), KILN_E_IO);
 }
 
-/* Ranks as far apart as a stride allows take as many bytes as any can: the bound is met, and no random list exceeds it. */
+/* Ranks as far apart as a stride allows take as many bytes as any can: the bound is met, and no
+ * random list exceeds it. */
 static void no_list_takes_more_than_is_foretold(void **state)
 {
     enum { N = 100, LISTS = 3 };
@@ -68,7 +75,8 @@ static void no_list_takes_more_than_is_foretold(void **state)
         for (uint32_t i = 0; i < LISTS * N; i++) list[i] = (i % N + 1) * strides[k];
         const uint64_t most = kiln_ranks_code_most(LISTS * N, LISTS, (uint64_t)N * strides[k] + 1);
         const size_t bytes = kiln_ranks_encode(LISTS, tile_counts, list, code, lengths);
-        if ((strides[k] & (strides[k] - 1)) == 0) assert_int_equal(bytes, most); /* powers of two: nothing is wasted */
+        /* powers of two: nothing is wasted */
+        if ((strides[k] & (strides[k] - 1)) == 0) assert_int_equal(bytes, most);
         assert_true(bytes <= most && most <= sizeof code);
         for (uint32_t i = 0; i < LISTS * N; i++) {
             seed = seed * 6364136223846793005u + 1442695040888963407u; /* Knuth, MMIX */
@@ -76,11 +84,14 @@ static void no_list_takes_more_than_is_foretold(void **state)
         }
         assert_true(kiln_ranks_encode(LISTS, tile_counts, list, code, lengths) <= most);
     }
-    for (uint32_t i = 0; i < LISTS * N; i++) list[i] = (i % N ? list[i - 1] : 0) + (i % 2 ? 128 : 1); /* every other is long */
+    /* every other is long */
+    for (uint32_t i = 0; i < LISTS * N; i++)
+        list[i] = (i % N ? list[i - 1] : 0) + (i % 2 ? 128 : 1);
     assert_int_equal(kiln_ranks_encode(LISTS, tile_counts, list, code, lengths),
                      kiln_ranks_code_most(LISTS * N, LISTS, (uint64_t)list[N - 1] + 1));
     assert_int_equal(kiln_ranks_code_most(0, 5, 0), 0);
-    assert_int_equal(kiln_ranks_code_most((uint64_t)1 << 40, (uint64_t)1 << 20, 1), (uint64_t)1 << 40);
+    assert_int_equal(kiln_ranks_code_most((uint64_t)1 << 40, (uint64_t)1 << 20, 1),
+                     (uint64_t)1 << 40);
 }
 
 int main(void)

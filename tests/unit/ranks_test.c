@@ -25,8 +25,11 @@ static void count(const float *values, uint64_t n, uint32_t pass, uint32_t high,
     const kiln_exec x = {.device = -1, .threads = 2};
     memset(counts, 0, KILN_RANK_BINS * sizeof *counts);
     for (uint64_t at = 0; at < n; at += 1000) { /* in pieces, as blocks come */
-        const kiln_ranks_args a = {
-            .n = n - at < 1000 ? n - at : 1000, .values = values + at, .pass = pass, .high = high, .counts = counts};
+        const kiln_ranks_args a = {.n = n - at < 1000 ? n - at : 1000,
+                                   .values = values + at,
+                                   .pass = pass,
+                                   .high = high,
+                                   .counts = counts};
         assert_int_equal(kiln_ops_cpu()->ranks(&x, &a, counts, &bytes, &err), KILN_OK);
     }
 }
@@ -58,13 +61,15 @@ static void ranks_are_those_of_sorting(void **state)
     memcpy(sorted, values, sizeof sorted);
     qsort(sorted, N, sizeof *sorted, by_value);
     static const uint64_t ranks[] = {0, 1, 2, 123, N / 2, N - 124, N - 2, N - 1};
-    for (size_t r = 0; r < sizeof ranks / sizeof *ranks; r++) assert_true(value_at(values, N, ranks[r]) == sorted[ranks[r]]);
+    for (size_t r = 0; r < sizeof ranks / sizeof *ranks; r++)
+        assert_true(value_at(values, N, ranks[r]) == sorted[ranks[r]]);
 }
 
 static void keys_order_as_values_do(void **state)
 {
     (void)state;
-    static const float up[] = {-FLT_MAX, -1.0f, -FLT_MIN, -FLT_TRUE_MIN, -0.0f, 0.0f, FLT_TRUE_MIN, FLT_MIN, 1.0f, FLT_MAX};
+    static const float up[] = {-FLT_MAX, -1.0f,        -FLT_MIN, -FLT_TRUE_MIN, -0.0f,
+                               0.0f,     FLT_TRUE_MIN, FLT_MIN,  1.0f,          FLT_MAX};
     for (size_t i = 0; i < sizeof up / sizeof *up; i++) {
         const float back = kiln_rank_value(kiln_rank_key(up[i]));
         assert_memory_equal(&back, &up[i], sizeof back);
@@ -77,8 +82,9 @@ static void the_nearest_rank_is_that_of_sorted_elements(void **state)
     (void)state;
     static const struct {
         uint64_t n, thousandths, rank;
-    } cases[] = {{1, 1, 0},        {1, 999, 0}, {1000, 1, 0}, {1001, 1, 1}, {1000, 999, 998},
-                 {1001, 999, 999}, {7, 500, 3}, {8, 500, 3},  {0, 500, 0},  {UINT32_MAX, 1, 4294967}};
+    } cases[] = {
+        {1, 1, 0},        {1, 999, 0}, {1000, 1, 0}, {1001, 1, 1}, {1000, 999, 998},
+        {1001, 999, 999}, {7, 500, 3}, {8, 500, 3},  {0, 500, 0},  {UINT32_MAX, 1, 4294967}};
     for (size_t i = 0; i < sizeof cases / sizeof *cases; i++)
         assert_int_equal(kiln_rank_nearest(cases[i].n, cases[i].thousandths), cases[i].rank);
 }

@@ -1,5 +1,6 @@
-/* raster_reach_test -- what raster_reach.h leaves out of a quarter of a tile, none of its pixels draws, and where it knows that no
- * power is above 0, none is: every pixel is asked. And it leaves out most of what can be left out. SEED=n changes the draws. */
+/* raster_reach_test -- what raster_reach.h leaves out of a quarter of a tile, none of its pixels
+ * draws, and where it knows that no power is above 0, none is: every pixel is asked. And it leaves
+ * out most of what can be left out. SEED=n changes the draws. */
 #include "kernels/math/power_math.h"
 #include "kernels/raster/raster_reach.h"
 
@@ -38,9 +39,11 @@ static answer ask_pixels(const listed *g)
     answer of = {0, false};
     for (uint32_t py = 0; py < KILN_TILE; py++)
         for (uint32_t px = 0; px < KILN_TILE; px++) {
-            const float dx = kiln_power_offset(g->x, g->px0 + px), dy = kiln_power_offset(g->y, g->py0 + py);
+            const float dx = kiln_power_offset(g->x, g->px0 + px),
+                        dy = kiln_power_offset(g->y, g->py0 + py);
             const float power = kiln_power(g->conic[0], g->conic[1], g->conic[2], dx, dy);
-            if (power >= g->power_min && power <= 0.0f) of.drawn |= 1u << (py / KILN_QUARTER * 2 + px / KILN_QUARTER);
+            if (power >= g->power_min && power <= 0.0f)
+                of.drawn |= 1u << (py / KILN_QUARTER * 2 + px / KILN_QUARTER);
             if (power > 0.0f) of.above_0 = true;
         }
     return of;
@@ -56,12 +59,14 @@ static void look(const listed *g, tally *t)
     for (uint32_t q = 0; q < QUARTERS; q++) {
         const float corner_x = (float)(g->px0 + q % 2 * KILN_QUARTER) + 0.5f,
                     corner_y = (float)(g->py0 + q / 2 * KILN_QUARTER) + 0.5f;
-        const kiln_raster_reach reach = kiln_quarter_reach(g->x, g->y, g->conic, g->power_min, corner_x, corner_y);
+        const kiln_raster_reach reach =
+            kiln_quarter_reach(g->x, g->y, g->conic, g->power_min, corner_x, corner_y);
         const bool drawn = of.drawn >> q & 1;
         if ((drawn && reach == KILN_REACH_NONE) || (of.above_0 && reach == KILN_REACH_SOME))
-            fail_msg("mean %a %a, conic %a %a %a, least power %a, tile at %u %u: quarter %u drawn %d, powers above 0 %d, reach %d",
-                     g->x, g->y, g->conic[0], g->conic[1], g->conic[2], g->power_min, g->px0, g->py0, q, drawn, of.above_0,
-                     (int)reach);
+            fail_msg("mean %a %a, conic %a %a %a, least power %a, tile at %u %u: quarter %u drawn "
+                     "%d, powers above 0 %d, reach %d",
+                     g->x, g->y, g->conic[0], g->conic[1], g->conic[2], g->power_min, g->px0,
+                     g->py0, q, drawn, of.above_0, (int)reach);
         t->drawn += drawn;
         t->reached += reach != KILN_REACH_NONE;
         t->unknown += reach == KILN_REACH_UNKNOWN;
@@ -72,7 +77,8 @@ static void look(const listed *g, tally *t)
 static void set_conic(listed *g, double size, double share, double angle)
 {
     const double c = cos(angle), s = sin(angle), a = size * size, b = a * share * share;
-    const double xx = a * c * c + b * s * s, yy = a * s * s + b * c * c, xy = (a - b) * c * s, det = a * b;
+    const double xx = a * c * c + b * s * s, yy = a * s * s + b * c * c, xy = (a - b) * c * s,
+                 det = a * b;
     g->conic[0] = (float)(yy / det);
     g->conic[1] = (float)(-xy / det);
     g->conic[2] = (float)(xx / det);
@@ -107,33 +113,39 @@ static void no_pixel_is_lost(void **unused)
         look(&g, &plain);
     }
     for (unsigned i = 0; i < DRAWS; i++) {
-        const listed g = draw_ellipse(1e-4, 1e5, 1e-4, 3.4); /* points, needles, larger than pictures */
+        /* points, needles, larger than pictures */
+        const listed g = draw_ellipse(1e-4, 1e5, 1e-4, 3.4);
         look(&g, &any);
     }
-    print_message("quarters drawn, reached, unknown: %llu %llu %llu, of odd ones %llu %llu %llu\n", (unsigned long long)plain.drawn,
-                  (unsigned long long)plain.reached, (unsigned long long)plain.unknown, (unsigned long long)any.drawn,
+    print_message("quarters drawn, reached, unknown: %llu %llu %llu, of odd ones %llu %llu %llu\n",
+                  (unsigned long long)plain.drawn, (unsigned long long)plain.reached,
+                  (unsigned long long)plain.unknown, (unsigned long long)any.drawn,
                   (unsigned long long)any.reached, (unsigned long long)any.unknown);
     assert_true(plain.drawn > DRAWS / 2 && any.drawn > DRAWS / 8);
     assert_true(plain.unknown == 0 && any.unknown > 0);
     assert_true((double)plain.reached < 1.05 * (double)plain.drawn);
 }
 
-/* A pixel that just reaches the threshold, where rounding matters most: the threshold is set to its own power. */
+/* A pixel that just reaches the threshold, where rounding matters most: the threshold is set to its
+ * own power. */
 static void pixels_on_the_threshold_are_kept(void **unused)
 {
     (void)unused;
     tally t = {0};
     for (unsigned i = 0; i < DRAWS; i++) {
         listed g = draw_ellipse(0.3, 1e4, 0.015, 3);
-        const uint32_t px = g.px0 + (uint32_t)uniform(0, KILN_TILE), py = g.py0 + (uint32_t)uniform(0, KILN_TILE);
-        g.power_min = kiln_power(g.conic[0], g.conic[1], g.conic[2], kiln_power_offset(g.x, px), kiln_power_offset(g.y, py));
+        const uint32_t px = g.px0 + (uint32_t)uniform(0, KILN_TILE),
+                       py = g.py0 + (uint32_t)uniform(0, KILN_TILE);
+        g.power_min = kiln_power(g.conic[0], g.conic[1], g.conic[2], kiln_power_offset(g.x, px),
+                                 kiln_power_offset(g.y, py));
         if (g.power_min > 0.0f) continue;
         look(&g, &t);
     }
     assert_true(t.drawn > DRAWS);
 }
 
-/* Pixel centres on the long axis, where terms much larger than the power cancel and it may round to above 0. */
+/* Pixel centres on the long axis, where terms much larger than the power cancel and it may round to
+ * above 0. */
 static void no_known_power_is_above_0(void **unused)
 {
     (void)unused;

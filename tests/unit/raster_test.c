@@ -1,5 +1,6 @@
-/* raster_test -- pictures against a plain double-precision blend, pixel by pixel over all splats in depth order, and
- * against themselves on other threads, instruction sets and bands. SEED=n changes the draws. */
+/* raster_test -- pictures against a plain double-precision blend, pixel by pixel over all splats in
+ * depth order, and against themselves on other threads, instruction sets and bands. SEED=n changes
+ * the draws. */
 #include "kernels/math/power_math.h"
 #include "kernels/ops.h"
 
@@ -34,9 +35,11 @@ static size_t pixels_of(const scene *s) { return (size_t)s->view.width * s->view
 
 static scene scene_make(uint32_t width, uint32_t height, uint64_t n)
 {
-    scene s = {.view = {.width = width, .height = height}, .n = n, .background = {0.1f, 0.5f, 2.0f}};
+    scene s = {
+        .view = {.width = width, .height = height}, .n = n, .background = {0.1f, 0.5f, 2.0f}};
     s.splats = calloc(n + 1, sizeof *s.splats);
-    s.tile_counts = calloc((size_t)kiln_view_tiles_x(&s.view) * kiln_view_tiles_y(&s.view), sizeof *s.tile_counts);
+    s.tile_counts = calloc((size_t)kiln_view_tiles_x(&s.view) * kiln_view_tiles_y(&s.view),
+                           sizeof *s.tile_counts);
     s.rgba = calloc(pixels_of(&s) * 4, sizeof *s.rgba);
     s.depth = calloc(pixels_of(&s), sizeof *s.depth);
     assert_true(s.splats && s.tile_counts && s.rgba && s.depth);
@@ -69,11 +72,16 @@ static void set_splat(scene *s, uint64_t i, float x, float y, float sigma, float
 static void draw_splats(scene *s, double largest, double opaque)
 {
     for (uint64_t i = 0; i < s->n; i++) {
-        double size = pow(10, -0.5 + (log10(largest) + 0.5) * uniform()), ratio = pow(10, -1.5 * uniform());
-        double angle = 6.283185307179586 * uniform(), c = cos(angle), d = sin(angle), a = size * size, b = a * ratio * ratio;
-        double xx = a * c * c + b * d * d + 0.3, yy = a * d * d + b * c * c + 0.3, xy = (a - b) * c * d, det = xx * yy - xy * xy;
-        set_splat(s, i, (float)(s->view.width * (1.4 * uniform() - 0.2)), (float)(s->view.height * (1.4 * uniform() - 0.2)), 1,
-                  (float)(uniform() < opaque ? 0.9 + 0.1 * uniform() : 0.3 * uniform() * uniform()));
+        double size = pow(10, -0.5 + (log10(largest) + 0.5) * uniform()),
+               ratio = pow(10, -1.5 * uniform());
+        double angle = 6.283185307179586 * uniform(), c = cos(angle), d = sin(angle),
+               a = size * size, b = a * ratio * ratio;
+        double xx = a * c * c + b * d * d + 0.3, yy = a * d * d + b * c * c + 0.3,
+               xy = (a - b) * c * d, det = xx * yy - xy * xy;
+        set_splat(
+            s, i, (float)(s->view.width * (1.4 * uniform() - 0.2)),
+            (float)(s->view.height * (1.4 * uniform() - 0.2)), 1,
+            (float)(uniform() < opaque ? 0.9 + 0.1 * uniform() : 0.3 * uniform() * uniform()));
         kiln_splat2d *p = &s->splats[i];
         p->conic[0] = (float)(yy / det);
         p->conic[1] = (float)(-xy / det);
@@ -91,7 +99,8 @@ static void make_lists(scene *s)
     kiln_exec x = {.device = -1, .threads = 2};
     kiln_error err = {0};
     size_t bytes = 0;
-    kiln_tile_pairs_count_args c = {.n = s->n, .splats = s->splats, .view = &s->view, .row1 = rows, .row_pairs = row_pairs};
+    kiln_tile_pairs_count_args c = {
+        .n = s->n, .splats = s->splats, .view = &s->view, .row1 = rows, .row_pairs = row_pairs};
     assert_int_equal(kiln_ops_cpu()->tile_pairs_count(&x, &c, NULL, &bytes, &err), KILN_OK);
     void *work = malloc(bytes);
     assert_int_equal(kiln_ops_cpu()->tile_pairs_count(&x, &c, work, &bytes, &err), KILN_OK);
@@ -121,7 +130,8 @@ typedef struct {
     bool with_depth;
 } band;
 
-static kiln_status draw_rows(const kiln_ops *ops, unsigned threads, scene *s, band b, kiln_error *err)
+static kiln_status draw_rows(const kiln_ops *ops, unsigned threads, scene *s, band b,
+                             kiln_error *err)
 {
     uint32_t tiles_x = kiln_view_tiles_x(&s->view);
     size_t pixel = (size_t)b.row0 * KILN_TILE * s->view.width;
@@ -150,7 +160,8 @@ static kiln_status draw_rows(const kiln_ops *ops, unsigned threads, scene *s, ba
 static void draw(const kiln_ops *ops, unsigned threads, scene *s)
 {
     kiln_error err = {0};
-    assert_int_equal(draw_rows(ops, threads, s, (band){0, kiln_view_tiles_y(&s->view), 0, true}, &err), KILN_OK);
+    assert_int_equal(
+        draw_rows(ops, threads, s, (band){0, kiln_view_tiles_y(&s->view), 0, true}, &err), KILN_OK);
 }
 
 /* ---- the definition, in double; a pixel with a decision too close to call is left out ---- */
@@ -162,7 +173,8 @@ static bool reference_pixel(const scene *s, uint32_t px, uint32_t py, double out
     for (uint64_t i = 0; i < s->n; i++) {
         const kiln_splat2d *p = &s->splats[i];
         double dx = p->x - (px + 0.5), dy = p->y - (py + 0.5);
-        double power = -0.5 * ((double)p->conic[0] * dx * dx + (double)p->conic[2] * dy * dy) - (double)p->conic[1] * dx * dy;
+        double power = -0.5 * ((double)p->conic[0] * dx * dx + (double)p->conic[2] * dy * dy) -
+                       (double)p->conic[1] * dx * dy;
         double alpha = fmin(max_alpha, p->opacity * exp(power));
         if (fabs(alpha * 255 - 1) < 1e-4) return false;
         if (alpha * 255 < 1) continue;
@@ -191,7 +203,8 @@ static void assert_picture_is_the_reference(const scene *s)
             }
             size_t at = (size_t)py * s->view.width + px;
             for (int k = 0; k < 5; k++) {
-                double got = k < 4 ? s->rgba[4 * at + k] : s->depth[at], unit = k < 4 ? 1 : fmax(1, want[4]);
+                double got = k < 4 ? s->rgba[4 * at + k] : s->depth[at],
+                       unit = k < 4 ? 1 : fmax(1, want[4]);
                 if (fabs(got - want[k]) <= 4e-5 * unit) continue;
                 fail_msg("pixel %u %u channel %d is %.9g, not %.9g", px, py, k, got, want[k]);
             }
@@ -236,7 +249,8 @@ static void pictures_do_not_depend_on_threads_instructions_or_bands(void **unuse
     for (uint32_t row = 0, step = 1; row < rows; row += step, step = 3 - step) {
         uint32_t end = row + step < rows ? row + step : rows;
         kiln_error err = {0};
-        assert_int_equal(draw_rows(kiln_ops_cpu(), 2, &other, (band){row, end, pair, row % 2}, &err), KILN_OK);
+        assert_int_equal(
+            draw_rows(kiln_ops_cpu(), 2, &other, (band){row, end, pair, row % 2}, &err), KILN_OK);
         for (uint32_t i = row * tiles_x; i < end * tiles_x; i++) pair += other.tile_counts[i];
     }
     assert_memory_equal(one.rgba, other.rgba, 4 * bytes);
@@ -253,24 +267,27 @@ static void parts_are_those_of_the_picture(void **unused)
     draw_splats(&s, 40, 0.1);
     make_lists(&s);
     draw(kiln_ops_cpu_baseline(), 1, &s);
-    float *const rgba = malloc(4 * pixels_of(&s) * sizeof *rgba), *const depth = malloc(pixels_of(&s) * sizeof *depth);
+    float *const rgba = malloc(4 * pixels_of(&s) * sizeof *rgba), *const depth =
+                                                                      malloc(pixels_of(&s) *
+                                                                             sizeof *depth);
     assert_true(rgba && depth);
     for (uint32_t row = 0, step = 1; row < rows; row += step, step = 3 - step) {
         const uint32_t end = row + step < rows ? row + step : rows;
         const size_t pixel = (size_t)row * KILN_TILE * s.view.width;
-        const kiln_raster_args a = {.n = s.n,
-                                    .splats = s.splats,
-                                    .view = &s.view,
-                                    .profile = s.profile,
-                                    .row1 = rows,
-                                    .part0 = row,
-                                    .part1 = end,
-                                    .tile_counts = s.tile_counts,
-                                    .ranks = s.ranks,
-                                    .n_pairs = s.capacity,
-                                    .background = {s.background[0], s.background[1], s.background[2]},
-                                    .rgba = rgba + 4 * pixel,
-                                    .depth = depth + pixel};
+        const kiln_raster_args a = {
+            .n = s.n,
+            .splats = s.splats,
+            .view = &s.view,
+            .profile = s.profile,
+            .row1 = rows,
+            .part0 = row,
+            .part1 = end,
+            .tile_counts = s.tile_counts,
+            .ranks = s.ranks,
+            .n_pairs = s.capacity,
+            .background = {s.background[0], s.background[1], s.background[2]},
+            .rgba = rgba + 4 * pixel,
+            .depth = depth + pixel};
         const kiln_exec x = {.device = -1, .threads = 2};
         kiln_error err = {0};
         size_t bytes = 0;
@@ -278,8 +295,9 @@ static void parts_are_those_of_the_picture(void **unused)
         void *work = malloc(bytes);
         assert_int_equal(kiln_ops_cpu()->raster(&x, &a, work, &bytes, &err), KILN_OK);
         free(work);
-        assert_int_equal(kiln_raster_pixels(&a),
-                         ((uint64_t)(end * KILN_TILE < 150 ? end * KILN_TILE : 150) - row * KILN_TILE) * 203);
+        assert_int_equal(
+            kiln_raster_pixels(&a),
+            ((uint64_t)(end * KILN_TILE < 150 ? end * KILN_TILE : 150) - row * KILN_TILE) * 203);
     }
     assert_memory_equal(rgba, s.rgba, 4 * pixels_of(&s) * sizeof *rgba);
     assert_memory_equal(depth, s.depth, pixels_of(&s) * sizeof *depth);
@@ -294,14 +312,16 @@ static void a_part_outside_of_the_lists_is_a_bug(void **unused)
     const kiln_view view = {.width = 160, .height = 160};
     (void)unused;
     for (size_t i = 0; i < sizeof parts / sizeof *parts; i++) {
-        const kiln_raster_args a = {.view = &view, .row0 = 2, .row1 = 10, .part0 = parts[i][0], .part1 = parts[i][1]};
+        const kiln_raster_args a = {
+            .view = &view, .row0 = 2, .row1 = 10, .part0 = parts[i][0], .part1 = parts[i][1]};
         kiln_error err = {0};
         assert_int_equal(kiln_raster_check(&a, &err), KILN_E_BUG);
     }
 }
 
 /* The Gaussians [first, end) of s, on top of what `between` holds. */
-static void draw_slab(const kiln_ops *ops, const scene *s, uint64_t first, uint64_t end, kiln_raster_state *between)
+static void draw_slab(const kiln_ops *ops, const scene *s, uint64_t first, uint64_t end,
+                      kiln_raster_state *between)
 {
     const kiln_exec x = {.device = -1, .threads = 2};
     const uint32_t rows = kiln_view_tiles_y(&s->view);
@@ -343,8 +363,8 @@ static void slabs_leave_what_one_pass_draws(void **unused)
         assert_true(between && rgba && depth);
         uint64_t stopped = 0;
         for (uint64_t first = 0, step = 1; first < s.n; first += step, step = step % 97 * 3 + 1) {
-            draw_slab(step % 2 ? kiln_ops_cpu() : kiln_ops_cpu_baseline(), &s, first, first + step < s.n ? first + step : s.n,
-                      between);
+            draw_slab(step % 2 ? kiln_ops_cpu() : kiln_ops_cpu_baseline(), &s, first,
+                      first + step < s.n ? first + step : s.n, between);
             stopped = 0;
             for (size_t i = 0; i < pixels; i++) stopped += between[i].left < 0;
         }
@@ -367,7 +387,8 @@ static void a_slab_that_should_make_a_picture_is_a_bug(void **unused)
     kiln_error err = {0};
     const kiln_exec x = {.device = -1, .threads = 1};
     size_t bytes = 0;
-    const kiln_raster_args a = {.view = &s.view, .row1 = 1, .tile_counts = s.tile_counts, .rgba = s.rgba, .state = between};
+    const kiln_raster_args a = {
+        .view = &s.view, .row1 = 1, .tile_counts = s.tile_counts, .rgba = s.rgba, .state = between};
     assert_int_equal(kiln_ops_cpu()->raster(&x, &a, NULL, &bytes, &err), KILN_E_BUG);
     scene_free(&s);
 }
@@ -387,7 +408,8 @@ static void a_cpu_refuses_to_draw_fast(void **unused)
     scene_free(&s);
 }
 
-/* A list that also holds what does not reach the tile gives the same bits: a pixel decides for itself. */
+/* A list that also holds what does not reach the tile gives the same bits: a pixel decides for
+ * itself. */
 static void longer_lists_give_the_same_picture(void **unused)
 {
     (void)unused;
@@ -433,8 +455,9 @@ static void the_number_of_pairs_is_a_bound(void **unused)
         kiln_error err = {0};
         s.bound = more;
         memset(s.rgba, 0, bytes);
-        assert_int_equal(draw_rows(kiln_ops_cpu(), 2, &s, (band){0, kiln_view_tiles_y(&s.view), 0, true}, &err),
-                         more < 0 ? KILN_E_INPUT : KILN_OK);
+        assert_int_equal(
+            draw_rows(kiln_ops_cpu(), 2, &s, (band){0, kiln_view_tiles_y(&s.view), 0, true}, &err),
+            more < 0 ? KILN_E_INPUT : KILN_OK);
         if (more > 0) assert_memory_equal(exact, s.rgba, bytes);
         if (more < 0) assert_non_null(strstr(err.msg, "fewer were given"));
     }
@@ -474,13 +497,14 @@ static void one_gaussian_has_its_alpha_at_its_centre(void **unused)
     scene_free(&s);
 }
 
-/* Transmittance 0.1, 0.01, 0.001, then exactly where the next Gaussian would go below 1e-4: it is not drawn, and
- * nothing after it is, however faint. */
+/* Transmittance 0.1, 0.01, 0.001, then exactly where the next Gaussian would go below 1e-4: it is
+ * not drawn, and nothing after it is, however faint. */
 static void a_pixel_stops_before_the_gaussian_that_ends_it(void **unused)
 {
     (void)unused;
     scene s = scene_make(16, 16, 5);
-    for (uint64_t i = 0; i < 5; i++) set_splat(&s, i, 8.5f, 8.5f, 3, i < 3 ? 0.9f : i == 3 ? 0.95f : 0.01f);
+    for (uint64_t i = 0; i < 5; i++)
+        set_splat(&s, i, 8.5f, 8.5f, 3, i < 3 ? 0.9f : i == 3 ? 0.95f : 0.01f);
     make_lists(&s);
     draw(kiln_ops_cpu(), 1, &s);
     float t = 1.0f;
@@ -490,7 +514,8 @@ static void a_pixel_stops_before_the_gaussian_that_ends_it(void **unused)
     scene_free(&s);
 }
 
-/* Opacities 15/16, *second and the returned one leave a transmittance of exactly 1e-4 (as float). */
+/* Opacities 15/16, *second and the returned one leave a transmittance of exactly 1e-4 (as
+ * float). */
 static float find_exact_limit(float *second)
 {
     for (*second = 0.95f;; *second = nextafterf(*second, 1)) {
@@ -543,7 +568,8 @@ static void a_rank_beyond_the_splats_is_bad_input(void **unused)
     s.ranks[7] = 3;
     kiln_error err = {0};
     for (unsigned threads = 1; threads <= 3; threads++) {
-        assert_int_equal(draw_rows(kiln_ops_cpu(), threads, &s, (band){.row1 = 2}, &err), KILN_E_INPUT);
+        assert_int_equal(draw_rows(kiln_ops_cpu(), threads, &s, (band){.row1 = 2}, &err),
+                         KILN_E_INPUT);
         assert_string_equal(err.msg, "raster: pair 7 names a Gaussian that does not exist");
     }
     scene_free(&s);

@@ -1,6 +1,6 @@
-/* Readers and the files of the tests: no file is claimed by two readers with one score, a reader's own seeds are its own, packed
- * too, and what it says of itself is there; a writer names the reader of its suffix. Loops over readers.def, writers.def and
- * everything in tests/data. */
+/* Readers and the files of the tests: no file is claimed by two readers with one score, a reader's
+ * own seeds are its own, packed too, and what it says of itself is there; a writer names the reader
+ * of its suffix. Loops over readers.def, writers.def and everything in tests/data. */
 #include "stages/files/packing.h"
 #include "stages/formats/reader.h"
 #include "stages/formats/writer.h"
@@ -40,12 +40,13 @@ static unsigned winner(const char *path)
         best_score = score > best_score ? score : best_score;
     }
     if (tied != READERS_MAX)
-        fail_msg("'%s' is claimed by %s and %s with the score %d", path, kiln_readers[best]->name, kiln_readers[tied]->name,
-                 best_score);
+        fail_msg("'%s' is claimed by %s and %s with the score %d", path, kiln_readers[best]->name,
+                 kiln_readers[tied]->name, best_score);
     return best;
 }
 
-/* A reader that goes by the name has to look at it without the suffix of a packing (kiln_packing_stem). */
+/* A reader that goes by the name has to look at it without the suffix of a packing
+ * (kiln_packing_stem). */
 static void takes_packed(const kiln_reader *f, const char *path)
 {
     unsigned char head[KILN_PROBE_BYTES];
@@ -57,10 +58,10 @@ static void takes_packed(const kiln_reader *f, const char *path)
     snprintf(packed, sizeof packed, "%s.gz", path);
     const size_t len = n > 0 ? (size_t)n : 0;
     if (f->probe(head, len, packed) != f->probe(head, len, path))
-        fail_msg(
-            "the reader %s takes '%s' and not what is in '%s': probe has to leave out the packing's suffix (kiln_packing_stem), "
-            "or .packed is KILN_PACKED_NEVER",
-            f->name, path, packed);
+        fail_msg("the reader %s takes '%s' and not what is in '%s': probe has to leave out the "
+                 "packing's suffix (kiln_packing_stem), "
+                 "or .packed is KILN_PACKED_NEVER",
+                 f->name, path, packed);
 }
 
 static int look(const char *path, const struct stat *s, int kind, struct FTW *at)
@@ -85,7 +86,9 @@ static void no_ties(void **state)
     assert_int_equal(nftw("tests/data", look, 16, FTW_PHYS), 0);
     assert_true(n_files > 200 && n_claimed > 20);
     for (unsigned r = 0; kiln_readers[r]; r++)
-        if (!won[r]) fail_msg("of the seeds in tests/data/fuzz/reader-%s the reader takes none", kiln_readers[r]->name);
+        if (!won[r])
+            fail_msg("of the seeds in tests/data/fuzz/reader-%s the reader takes none",
+                     kiln_readers[r]->name);
 }
 
 static void rows_are_whole(void **state)
@@ -96,8 +99,11 @@ static void rows_are_whole(void **state)
         assert_true(r < READERS_MAX && f->name[0] && f->suffixes[0] && f->summary[0]);
         assert_true(f->probe && f->open && f->read && f->close);
         assert_ptr_equal(kiln_reader_named(f->name), f); /* no other has the name */
-        if (!f->packed) fail_msg("the reader %s does not say whether its files are read packed (.packed)", f->name);
-        if (f->spool && !f->ram) fail_msg("the reader %s has a spool and does not say what that takes (.ram)", f->name);
+        if (!f->packed)
+            fail_msg("the reader %s does not say whether its files are read packed (.packed)",
+                     f->name);
+        if (f->spool && !f->ram)
+            fail_msg("the reader %s has a spool and does not say what that takes (.ram)", f->name);
     }
 }
 
@@ -121,7 +127,8 @@ static void writers_name_their_readers(void **state)
             fail_msg("the writer %s names the reader %s, and there is none", w->name, reader);
         for (unsigned r = 0; kiln_readers[r] && !reader; r++)
             if (have_common(w->suffixes, kiln_readers[r]->suffixes))
-                fail_msg("%s reads what the writer %s writes: without .reader --report-loss leaves the format out",
+                fail_msg("%s reads what the writer %s writes: without .reader --report-loss leaves "
+                         "the format out",
                          kiln_readers[r]->name, w->name);
     }
 }

@@ -43,14 +43,15 @@ static void a_gain_in_all_sights_is_kept(void **state)
 static void too_small_a_gain_is_not_kept(void **state)
 {
     (void)state;
-    const kiln_refine_off_by before = merged(), little = all_at(1 - KILN_REFINE_LEAST_GAIN + 0.001), none = all_at(1),
-                             enough = all_at(1 - KILN_REFINE_LEAST_GAIN - 0.001);
+    const kiln_refine_off_by before = merged(), little = all_at(1 - KILN_REFINE_LEAST_GAIN + 0.001),
+                             none = all_at(1), enough = all_at(1 - KILN_REFINE_LEAST_GAIN - 0.001);
     assert_false(kiln_refine_is_better(&none, &before));
     assert_false(kiln_refine_is_better(&little, &before));
     assert_true(kiln_refine_is_better(&enough, &before));
 }
 
-/* However much the others gain, in whichever surroundings, and wherever the sight stands in the list. */
+/* However much the others gain, in whichever surroundings, and wherever the sight stands in the
+ * list. */
 static void a_sight_that_loses_rejects_the_level(void **state)
 {
     (void)state;
@@ -65,7 +66,8 @@ static void a_sight_that_loses_rejects_the_level(void **state)
         }
 }
 
-/* A sight that was nearly right is judged by its own error, not by that of the others; what no picture shows is no loss. */
+/* A sight that was nearly right is judged by its own error, not by that of the others; what no
+ * picture shows is no loss. */
 static void a_sight_that_was_right_stays_right(void **state)
 {
     (void)state;
@@ -80,7 +82,8 @@ static void a_sight_that_was_right_stays_right(void **state)
         assert_false(kiln_refine_is_better(&after, &before));
         set_error(&before, around, 3, 0);
         assert_false(kiln_refine_is_better(&after, &before));
-        for (uint32_t i = 0; i < LEFT_OUT; i++) set_error(&after, around, i, i == 3 ? 1e-8 : 0.1); /* 85 dB */
+        /* 85 dB */
+        for (uint32_t i = 0; i < LEFT_OUT; i++) set_error(&after, around, i, i == 3 ? 1e-8 : 0.1);
         assert_true(kiln_refine_is_better(&after, &before));
     }
 }
@@ -120,8 +123,8 @@ static void nothing_measured_keeps_nothing(void **state)
     assert_false(kiln_refine_is_better(&lost, &some));
 }
 
-/* Sight by sight in the order of measuring, a level that is better is never given up, and one that is worse in a sight or in the
- * sum is given up there. */
+/* Sight by sight in the order of measuring, a level that is better is never given up, and one that
+ * is worse in a sight or in the sum is given up there. */
 static void a_lost_level_is_given_up_at_once(void **state)
 {
     (void)state;
@@ -132,13 +135,15 @@ static void a_lost_level_is_given_up_at_once(void **state)
         for (uint32_t i = 0; i < LEFT_OUT; i++)
             for (int around = 0; around < 2; around++) {
                 set_error(&partly, around, i, after.of[around][i]);
-                assert_int_equal(kiln_refine_is_lost(&partly, &before, around, i), i == bad && around == 1);
+                assert_int_equal(kiln_refine_is_lost(&partly, &before, around, i),
+                                 i == bad && around == 1);
             }
     }
     kiln_refine_off_by same = {.sum = {0}};
     for (uint32_t i = 0; i < LEFT_OUT; i++) {
         set_error(&same, 0, i, 1);
-        assert_int_equal(kiln_refine_is_lost(&same, &before, 0, i), i == LEFT_OUT - 1); /* all of the error is there */
+        /* all of the error is there */
+        assert_int_equal(kiln_refine_is_lost(&same, &before, 0, i), i == LEFT_OUT - 1);
     }
     kiln_refine_off_by nothing = {.sum = {0}};
     set_error(&nothing, 0, 0, NAN);

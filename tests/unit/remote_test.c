@@ -1,5 +1,6 @@
-/* remote: a manifest on a network file system is never changed in place. A writer's copy takes its place whole or not at all, and
- * readers beside a claim make no file. KILN_NETWORK_FS makes the scratch folder a network file system. */
+/* remote: a manifest on a network file system is never changed in place. A writer's copy takes its
+ * place whole or not at all, and readers beside a claim make no file. KILN_NETWORK_FS makes the
+ * scratch folder a network file system. */
 #include "manifest_fixture.h"
 
 #include "base/file.h"
@@ -15,7 +16,8 @@ typedef struct {
     char folder[600], path[600], local[600], copy[4096];
 } place;
 
-/* A folder `net` that counts as another machine's, with a manifest, and a folder `local` that does not. */
+/* A folder `net` that counts as another machine's, with a manifest, and a folder `local` that does
+ * not. */
 static place make_place(void **state)
 {
     place p;
@@ -92,8 +94,11 @@ static void a_copy_becomes_the_manifest_when_it_is_published(void **state)
     assert_true(kiln_hash_equal(before, hash_of_file(p.path)));
     assert_string_equal(kiln_manifest_path(m), p.path);
     /* the lock is the manifest's, and a worker reads the copy */
-    assert_int_equal(kiln_manifest_open_copy(p.path, p.copy, KILN_OPEN_WRITE, "test", &second, &err), KILN_E_BUSY);
-    assert_int_equal(kiln_manifest_open(p.path, KILN_OPEN_FROZEN, "test", false, &second, &err), KILN_E_BUSY);
+    assert_int_equal(
+        kiln_manifest_open_copy(p.path, p.copy, KILN_OPEN_WRITE, "test", &second, &err),
+        KILN_E_BUSY);
+    assert_int_equal(kiln_manifest_open(p.path, KILN_OPEN_FROZEN, "test", false, &second, &err),
+                     KILN_E_BUSY);
     reader = open_manifest(p.copy, KILN_OPEN_READ);
     assert_int_equal(number_of(reader, "SELECT count(*) FROM blob"), 2);
     OK(kiln_manifest_publish(m, &err));
@@ -157,16 +162,19 @@ static void a_log_beside_the_manifest_is_refused(void **state)
     char log[600];
     kiln_error err = {0};
     kiln_manifest *m;
-    assert_int_equal(kiln_manifest_open(p.path, KILN_OPEN_WRITE, "test", false, &m, &err), KILN_E_IO);
+    assert_int_equal(kiln_manifest_open(p.path, KILN_OPEN_WRITE, "test", false, &m, &err),
+                     KILN_E_IO);
     in_scratch(state, "net/m.db-wal", log);
     OK(kiln_file_write(log, "x", 1, &err));
-    assert_int_equal(kiln_manifest_open_copy(p.path, p.copy, KILN_OPEN_WRITE, "test", &m, &err), KILN_E_BUSY);
+    assert_int_equal(kiln_manifest_open_copy(p.path, p.copy, KILN_OPEN_WRITE, "test", &m, &err),
+                     KILN_E_BUSY);
     assert_says(&err, "m.db-wal");
     assert_int_equal(count_files(p.local), 0);
     /* a copy that would be on such a file system, too */
     (void)unlink(log);
     in_scratch(state, "net/copy", log);
-    assert_int_equal(kiln_manifest_open_copy(p.path, log, KILN_OPEN_WRITE, "test", &m, &err), KILN_E_IO);
+    assert_int_equal(kiln_manifest_open_copy(p.path, log, KILN_OPEN_WRITE, "test", &m, &err),
+                     KILN_E_IO);
     assert_int_equal(count_files(p.folder), 1);
 }
 
@@ -176,9 +184,15 @@ static void readers_beside_a_claim_make_no_file(void **state)
     kiln_error err = {0};
     kiln_manifest *m;
     kiln_claim_range due = {0, 1};
-    kiln_claim c = {
-        .stage = "knn", .plan = kiln_hash_of("plan", 4), .tasks = 2, .n_units = 2, .what = "list", .due = &due, .n_due = 1};
-    assert_int_equal(kiln_manifest_open(p.path, KILN_OPEN_READ, "test", false, &m, &err), KILN_E_IO);
+    kiln_claim c = {.stage = "knn",
+                    .plan = kiln_hash_of("plan", 4),
+                    .tasks = 2,
+                    .n_units = 2,
+                    .what = "list",
+                    .due = &due,
+                    .n_due = 1};
+    assert_int_equal(kiln_manifest_open(p.path, KILN_OPEN_READ, "test", false, &m, &err),
+                     KILN_E_IO);
     assert_says(&err, "network file system");
     OK(kiln_claim_write(p.path, &c, &err));
     m = open_manifest(p.path, KILN_OPEN_READ);
@@ -187,7 +201,8 @@ static void readers_beside_a_claim_make_no_file(void **state)
     kiln_manifest_close(m);
     /* while it is gathered, there is nothing to rely on */
     kiln_manifest *writer = open_copy(&p, KILN_OPEN_CLAIMED);
-    assert_int_equal(kiln_manifest_open(p.path, KILN_OPEN_READ, "test", false, &m, &err), KILN_E_BUSY);
+    assert_int_equal(kiln_manifest_open(p.path, KILN_OPEN_READ, "test", false, &m, &err),
+                     KILN_E_BUSY);
     kiln_manifest_close(writer);
     /* on a local disk readers are as always: what is gathered does not disturb them */
     (void)unsetenv("KILN_NETWORK_FS");
@@ -212,7 +227,8 @@ static void write_for_ever(const place *p)
     kiln_manifest *m = open_copy(p, KILN_OPEN_WRITE);
     uint64_t random = (uint64_t)number_of(m, "SELECT count(*) FROM blob");
     for (;;) {
-        for (size_t i = 0; i < NOISE; i++) noise[i] = (unsigned char)((random = random * 6364136223846793005u + 1) >> 56);
+        for (size_t i = 0; i < NOISE; i++)
+            noise[i] = (unsigned char)((random = random * 6364136223846793005u + 1) >> 56);
         (void)put_bytes(m, noise, sizeof noise, 1);
         OK(kiln_manifest_publish(m, &err));
     }
@@ -223,7 +239,8 @@ static void a_writer_that_is_killed_leaves_one_state_or_the_other(void **state)
     enum { KILLS = 12, STEP_MS = 7, KILLS_MOST = 120 };
     const place p = make_place(state);
     int64_t before = 1;
-    for (int i = 1; i <= KILLS || (before == 1 && i < KILLS_MOST); i++) { /* a slow machine needs longer to publish once */
+    /* a slow machine needs longer to publish once */
+    for (int i = 1; i <= KILLS || (before == 1 && i < KILLS_MOST); i++) {
         const pid_t child = fork();
         assert_true(child >= 0);
         if (child == 0) write_for_ever(&p);

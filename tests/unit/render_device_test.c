@@ -1,5 +1,6 @@
-/* render_device_test -- kiln-render under a small --ram on a GPU of host memory (device_stage.h): pictures are drawn in the memory
- * of the device, to which each plane goes once, and are drawn in slabs where it is too small.
+/* render_device_test -- kiln-render under a small --ram on a GPU of host memory (device_stage.h):
+ * pictures are drawn in the memory of the device, to which each plane goes once, and are drawn in
+ * slabs where it is too small.
  *
  * starts first */
 #define DEVICE_STAGE kiln_stage_render
@@ -12,10 +13,12 @@ static int bake(void **state)
     const char *bin = programs();
     (void)state;
     if (new_folder("render_device") != 0) return -1;
-    must_run("%s/kiln-generate scene %s/s --quiet --gaussians %d --cameras %d --size 320x200 >%s/out", bin, folder, GAUSSIANS,
-             CAMERAS, folder);
-    must_run("%s/kiln-import --quiet %s/s %s/base.db && %s/kiln-knn --quiet %s/base.db && %s/kiln-prune --quiet %s/base.db", bin,
-             folder, folder, bin, folder, bin, folder);
+    must_run(
+        "%s/kiln-generate scene %s/s --quiet --gaussians %d --cameras %d --size 320x200 >%s/out",
+        bin, folder, GAUSSIANS, CAMERAS, folder);
+    must_run("%s/kiln-import --quiet %s/s %s/base.db && %s/kiln-knn --quiet %s/base.db && "
+             "%s/kiln-prune --quiet %s/base.db",
+             bin, folder, folder, bin, folder, bin, folder);
     must_run("%s/kiln-chunk --quiet %s/base.db --max 4000", bin, folder);
     return 0;
 }
@@ -31,7 +34,8 @@ static json_int_t views_with(const char *field)
     return n;
 }
 
-/* Under the larger cap nothing is counted first, under the smaller one everything is: geometry goes to the device twice then. */
+/* Under the larger cap nothing is counted first, under the smaller one everything is: geometry goes
+ * to the device twice then. */
 static void no_cap_changes_what_the_device_is_given(void **state)
 {
     static const char *const ways[] = {"--threads=2", "--threads=2 --depth --format=npy"};
@@ -46,7 +50,8 @@ static void no_cap_changes_what_the_device_is_given(void **state)
         run_stage(ways[k], 256 * MIB, uncapped);
         const uint64_t once = given();
         assert_int_equal(number("units.done"), CAMERAS);
-        assert_true(once <= (uint64_t)GAUSSIANS * ROW_BYTES && once > (uint64_t)GAUSSIANS * ROW_BYTES / 2);
+        assert_true(once <= (uint64_t)GAUSSIANS * ROW_BYTES &&
+                    once > (uint64_t)GAUSSIANS * ROW_BYTES / 2);
         for (size_t c = 0; c < sizeof caps / sizeof *caps; c++) {
             (void)snprintf(words, sizeof words, "%s --ram=%dM", ways[k], (int)caps[c].mib);
             run_stage(words, 256 * MIB, capped);
@@ -64,7 +69,9 @@ static void what_the_device_refuses_is_drawn_in_slabs(void **state)
     static const struct {
         int ram_mib;
         uint64_t device_mib;
-    } caps[] = {{130, 3}, {130, 18}, {70, 18}}; /* slabs in host memory, slabs on the device; counted first */
+    } caps[] = {{130, 3},
+                {130, 18},
+                {70, 18}}; /* slabs in host memory, slabs on the device; counted first */
     char uncapped[4096], capped[4096], words[128];
     (void)state;
     needs_own_memory();
@@ -81,22 +88,26 @@ static void what_the_device_refuses_is_drawn_in_slabs(void **state)
 static bool opened_early(void)
 {
     char line[TEST_PATH_MAX + 64];
-    (void)snprintf(line, sizeof line, "grep -q 'opening 1 GPU while the units are planned' %s/err", folder);
+    (void)snprintf(line, sizeof line, "grep -q 'opening 1 GPU while the units are planned' %s/err",
+                   folder);
     return system(line) == 0;
 }
 
-/* A list of many cameras that are due whatever is stored: the GPU opens and reads ahead while they are planned. */
+/* A list of many cameras that are due whatever is stored: the GPU opens and reads ahead while they
+ * are planned. */
 static void many_cameras_are_planned_while_the_gpu_opens(void **state)
 {
     enum { MANY = 64, FEW = 63 };
     char line[128], late[4096], early[4096];
     (void)state;
     needs_own_memory();
-    run_stage("--threads=2 --orbit=64 --size=64x40 --format=none --verbose", 256 * MIB, late); /* auto has to choose */
+    /* auto has to choose */
+    run_stage("--threads=2 --orbit=64 --size=64x40 --format=none --verbose", 256 * MIB, late);
     assert_false(opened_early());
     json_t *const pictures = reported("views");
     for (int k = 0; k < 2; k++) {
-        (void)snprintf(line, sizeof line, "--threads=2 --orbit=64 --size=64x40 --format=none --verbose --devices=0%s",
+        (void)snprintf(line, sizeof line,
+                       "--threads=2 --orbit=64 --size=64x40 --format=none --verbose --devices=0%s",
                        k ? " --ram=100M" : "");
         run_stage(line, 256 * MIB, early);
         assert_true(opened_early());
@@ -111,7 +122,8 @@ static void many_cameras_are_planned_while_the_gpu_opens(void **state)
         if (k) must_be_within(100);
     }
     json_decref(pictures);
-    run_stage("--threads=2 --orbit=63 --size=64x40 --format=none --verbose --devices=0", 256 * MIB, early);
+    run_stage("--threads=2 --orbit=63 --size=64x40 --format=none --verbose --devices=0", 256 * MIB,
+              early);
     assert_int_equal(number("units.done"), FEW);
     assert_false(opened_early());
 }

@@ -31,7 +31,10 @@ static void few_pictures_share_the_threads(void **state)
 }
 
 /* What so many take, by the header's words. */
-static uint64_t bytes_beside(const kiln_render_encoding *t, uint32_t n) { return n * (t->writing + 2 * kiln_deferred_ram(n)); }
+static uint64_t bytes_beside(const kiln_render_encoding *t, uint32_t n)
+{
+    return n * (t->writing + 2 * kiln_deferred_ram(n));
+}
 
 static uint64_t bytes_of(const kiln_render_encoding *t, uint32_t n)
 {
@@ -41,7 +44,8 @@ static uint64_t bytes_of(const kiln_render_encoding *t, uint32_t n)
 static void as_many_as_there_is_room_for(void **state)
 {
     (void)state;
-    const kiln_render_encoding t = {.most = 16, .drawing = 500 * MIB, .writing = 30 * MIB, .pixels = 1920 * 1080};
+    const kiln_render_encoding t = {
+        .most = 16, .drawing = 500 * MIB, .writing = 30 * MIB, .pixels = 1920 * 1080};
     uint64_t beside;
     for (uint32_t n = 1; n <= t.most; n++) {
         const uint64_t least = t.drawing + (n > 2 ? 2 : 1) * bytes_of(&t, n);

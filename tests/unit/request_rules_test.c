@@ -1,4 +1,5 @@
-/* request_rules -- which Host and Origin kiln-serve answers, which paths are looked at, and what a pattern means; the token. */
+/* request_rules -- which Host and Origin kiln-serve answers, which paths are looked at, and what a
+ * pattern means; the token. */
 #include "stages/serve/request_rules.h"
 #include "stages/serve/routes.h"
 #include "stages/serve/token.h"
@@ -13,13 +14,16 @@
 
 static const kiln_serve_address here = {.listen = "127.0.0.1", .port = 8123},
                                 everywhere = {.listen = "0.0.0.0", .any = true, .port = 8123},
-                                lan = {.listen = "192.168.1.7", .port = 8123}, six = {.listen = "fe80::1", .port = 80};
+                                lan = {.listen = "192.168.1.7", .port = 8123},
+                                six = {.listen = "fe80::1", .port = 80};
 
 static void names_of_this_machine_are_answered(void **state)
 {
     (void)state;
-    static const char *const own[] = {"127.0.0.1:8123", "localhost:8123", "LOCALHOST:8123", "[::1]:8123"};
-    for (size_t i = 0; i < sizeof own / sizeof *own; i++) assert_true(kiln_host_is_ours(&here, own[i]));
+    static const char *const own[] = {"127.0.0.1:8123", "localhost:8123", "LOCALHOST:8123",
+                                      "[::1]:8123"};
+    for (size_t i = 0; i < sizeof own / sizeof *own; i++)
+        assert_true(kiln_host_is_ours(&here, own[i]));
     assert_true(kiln_host_is_ours(&lan, "192.168.1.7:8123"));
     assert_true(kiln_host_is_ours(&lan, "localhost:8123"));
     assert_true(kiln_host_is_ours(&six, "[FE80::1]:80"));
@@ -46,9 +50,11 @@ static void other_names_are_not(void **state)
                                         "10.1.2.3:8123",
                                         "192.168.1.7:8123",
                                         "[127.0.0.1]:8123"};
-    for (size_t i = 0; i < sizeof other / sizeof *other; i++) assert_false(kiln_host_is_ours(&here, other[i]));
+    for (size_t i = 0; i < sizeof other / sizeof *other; i++)
+        assert_false(kiln_host_is_ours(&here, other[i]));
     assert_false(kiln_host_is_ours(&here, "0.0.0.0:8123"));
-    assert_false(kiln_host_is_ours(&everywhere, "evil.example:8123")); /* a name is what rebinding needs */
+    /* a name is what rebinding needs */
+    assert_false(kiln_host_is_ours(&everywhere, "evil.example:8123"));
     assert_false(kiln_host_is_ours(&everywhere, "10.1.2.3.evil:8123"));
     assert_false(kiln_host_is_ours(&everywhere, "[evil]:8123"));
     assert_false(kiln_host_is_ours(&lan, "192.168.1.8:8123"));
@@ -71,17 +77,21 @@ static void pages_of_the_same_origin_are_answered(void **state)
                                         "http://127.0.0.1:8123",
                                         "http://localhost:8123/",
                                         "http://localhost:8123.evil"};
-    for (size_t i = 0; i < sizeof other / sizeof *other; i++) assert_false(kiln_origin_is_ours(other[i], "localhost:8123"));
+    for (size_t i = 0; i < sizeof other / sizeof *other; i++)
+        assert_false(kiln_origin_is_ours(other[i], "localhost:8123"));
 }
 
 static void paths_are_plain(void **state)
 {
     (void)state;
     static const char *const plain[] = {"/", "/a/b.json", "/A-Z_09/x.y"};
-    static const char *const not_plain[] = {"",     "//",    "/a//b", "/../a",     "/a/..", "/a%2e", "/a b",
-                                            "/a?b", "/a\\b", "/\x01", "/\xc3\xa9", "/a;b",  "/a~"};
-    for (size_t i = 0; i < sizeof plain / sizeof *plain; i++) assert_true(kiln_target_is_plain(plain[i]));
-    for (size_t i = 0; i < sizeof not_plain / sizeof *not_plain; i++) assert_false(kiln_target_is_plain(not_plain[i]));
+    static const char *const not_plain[] = {"",          "//",   "/a//b", "/../a", "/a/..",
+                                            "/a%2e",     "/a b", "/a?b",  "/a\\b", "/\x01",
+                                            "/\xc3\xa9", "/a;b", "/a~"};
+    for (size_t i = 0; i < sizeof plain / sizeof *plain; i++)
+        assert_true(kiln_target_is_plain(plain[i]));
+    for (size_t i = 0; i < sizeof not_plain / sizeof *not_plain; i++)
+        assert_false(kiln_target_is_plain(not_plain[i]));
     char longest[KILN_TARGET_MAX + 2];
     memset(longest, 'a', sizeof longest);
     longest[KILN_TARGET_MAX + 1] = '\0';
@@ -104,10 +114,12 @@ static void patterns_take_numbers_digests_and_names(void **state)
     assert_memory_equal(p.digest, DIGEST, 32);
     assert_true(kiln_path_matches("v/*", "v/name.js", &p));
     assert_string_equal(p.name, "name.js");
-    static const char *const numbers[] = {"a/.jpg",   "a/00.jpg",  "a/01.jpg", "a/4294967296.jpg", "a/99999999999999999999.jpg",
-                                          "a/-1.jpg", "a/+1.jpg",  "a/1",      "a/1.jpg/",         "a/1.jpgx",
-                                          "b/1.jpg",  "a/1e3.jpg", ""};
-    for (size_t i = 0; i < sizeof numbers / sizeof *numbers; i++) assert_false(kiln_path_matches("a/#.jpg", numbers[i], &p));
+    static const char *const numbers[] = {
+        "a/.jpg",   "a/00.jpg",  "a/01.jpg", "a/4294967296.jpg", "a/99999999999999999999.jpg",
+        "a/-1.jpg", "a/+1.jpg",  "a/1",      "a/1.jpg/",         "a/1.jpgx",
+        "b/1.jpg",  "a/1e3.jpg", ""};
+    for (size_t i = 0; i < sizeof numbers / sizeof *numbers; i++)
+        assert_false(kiln_path_matches("a/#.jpg", numbers[i], &p));
     assert_false(kiln_path_matches("s/@/#.ply", "s/0123456789ABCDEF0123456789abcdef/1.ply", &p));
     assert_false(kiln_path_matches("s/@/#.ply", "s/0123/1.ply", &p));
     assert_false(kiln_path_matches("v/*", "v/", &p));
@@ -128,7 +140,8 @@ static void each_route_has_one_path(void **state)
     assert_null(kiln_route_find("state.json/", &p));
 }
 
-/* DESIGN.md writes DIGEST, INDEX or KEY where a pattern has @ or #: what stands before that, and the suffix. */
+/* DESIGN.md writes DIGEST, INDEX or KEY where a pattern has @ or #: what stands before that, and
+ * the suffix. */
 static void each_route_is_in_the_page(void **state)
 {
     (void)state;
@@ -140,7 +153,8 @@ static void each_route_is_in_the_page(void **state)
     for (const kiln_route *r = kiln_routes; r->pattern; r++) {
         char begins[80];
         snprintf(begins, sizeof begins, "`%.*s", (int)strcspn(r->pattern, "@#"), r->pattern);
-        if (!strstr(page, begins)) fail_msg("stages/serve/DESIGN.md has no line of the address '%s'", r->pattern);
+        if (!strstr(page, begins))
+            fail_msg("stages/serve/DESIGN.md has no line of the address '%s'", r->pattern);
     }
 }
 

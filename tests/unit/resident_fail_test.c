@@ -1,10 +1,12 @@
-/* resident_fail_test -- drawings on a device of host memory (resident_test.c) when a step fails, when the data are bad, and where
- * there is no device. */
+/* resident_fail_test -- drawings on a device of host memory (resident_test.c) when a step fails,
+ * when the data are bad, and where there is no device. */
 #include "kernels/draw/draw.h"
 #include "tests/unit/draw_device.h"
 
-/* The step fails at its 1st, 2nd, ... time of a count and two pictures. Returns how many times there are. */
-static unsigned break_pictures(scene *s, const picture *right, uint64_t cap, fake_step step, kiln_status want)
+/* The step fails at its 1st, 2nd, ... time of a count and two pictures. Returns how many times
+ * there are. */
+static unsigned break_pictures(scene *s, const picture *right, uint64_t cap, fake_step step,
+                               kiln_status want)
 {
     for (unsigned time = 1;; time++) {
         uint64_t row_pairs[14];
@@ -43,11 +45,13 @@ static void what_breaks_off_leaves_nothing(void **state)
     scene_make(&s, 333, 217, KILN_PROFILE_INRIA, 11);
     draw_on_cpu(&right, &s);
     for (unsigned c = 0; c < sizeof caps / sizeof *caps; c++) {
-        assert_true(break_pictures(&s, &right, caps[c], FAKE_COPY_IN, KILN_E_DEVICE) >= 14); /* planes of two chunks */
+        /* planes of two chunks */
+        assert_true(break_pictures(&s, &right, caps[c], FAKE_COPY_IN, KILN_E_DEVICE) >= 14);
         assert_true(break_pictures(&s, &right, caps[c], FAKE_LAUNCH, KILN_E_DEVICE) > 8);
         assert_true(break_pictures(&s, &right, caps[c], FAKE_COPY_OUT, KILN_E_DEVICE) > 8);
         assert_true(break_pictures(&s, &right, caps[c], FAKE_WAIT, KILN_E_DEVICE) > 6);
-        assert_true(break_pictures(&s, &right, caps[c], FAKE_FULL, KILN_OK) > 2); /* memory that is gone is no failure */
+        /* memory that is gone is no failure */
+        assert_true(break_pictures(&s, &right, caps[c], FAKE_FULL, KILN_OK) > 2);
     }
     picture_free(&right);
     scene_free(&s);
@@ -73,7 +77,8 @@ static void a_violation_in_the_data_gives_its_sentence(void **state)
     scene_free(&s);
 }
 
-static kiln_status give_wrong_label(void *context, uint32_t index, kiln_draw_chunk_header *out, kiln_error *err)
+static kiln_status give_wrong_label(void *context, uint32_t index, kiln_draw_chunk_header *out,
+                                    kiln_error *err)
 {
     KILN_TRY(give_label(context, index, out, err));
     out->n += index == 2;
@@ -126,5 +131,6 @@ int main(void)
         cmocka_unit_test(a_label_that_is_wrong_is_a_bug),
         cmocka_unit_test(a_store_on_the_cpu_is_idle),
     };
-    return cmocka_run_group_tests_name("resident_fail", tests, fake_nothing_is_left, fake_nothing_is_left);
+    return cmocka_run_group_tests_name("resident_fail", tests, fake_nothing_is_left,
+                                       fake_nothing_is_left);
 }

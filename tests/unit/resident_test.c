@@ -1,18 +1,21 @@
-/* resident_test -- drawings that stay on a device of host memory (kernels/draw/drawing.h, kernels/draw/store.h; fake_device.h):
- * the bits of the way through host memory, whatever the cap, whatever was drawn before, and nothing left behind.
+/* resident_test -- drawings that stay on a device of host memory (kernels/draw/drawing.h,
+ * kernels/draw/store.h; fake_device.h): the bits of the way through host memory, whatever the cap,
+ * whatever was drawn before, and nothing left behind.
  *
  * starts first */
 #include "kernels/draw/store.h"
 #include "tests/unit/draw_device.h"
 
-/* ---- the same bits ------------------------------------------------------------------------------------------------------ */
+/* ---- the same bits --------------------------------------------------------------------------- */
 
 static void no_cap_changes_a_picture(void **state)
 {
     static const struct {
         uint32_t width, height;
         kiln_profile_id profile;
-    } requests[] = {{333, 217, KILN_PROFILE_INRIA}, {320, 240, KILN_PROFILE_GSPLAT_15}, {301, 16, KILN_PROFILE_GSPLAT_16}};
+    } requests[] = {{333, 217, KILN_PROFILE_INRIA},
+                    {320, 240, KILN_PROFILE_GSPLAT_15},
+                    {301, 16, KILN_PROFILE_GSPLAT_16}};
     (void)state;
     for (unsigned k = 0; k < sizeof requests / sizeof *requests; k++) {
         scene s;
@@ -22,7 +25,8 @@ static void no_cap_changes_a_picture(void **state)
         draw_on_cpu(&right, &s);
         for (uint64_t cap = 20000; cap <= LARGE; cap += cap / 16) {
             device d = device_open(cap);
-            for (unsigned turn = 0; turn < 2; turn++) draw_on(&d, &s, &right); /* memory for all that a picture needs is taken */
+            /* memory for all that a picture needs is taken */
+            for (unsigned turn = 0; turn < 2; turn++) draw_on(&d, &s, &right);
             s.asked = 0;
             draw_on(&d, &s, &right);
             without_chunks += s.asked == 0;
@@ -31,15 +35,17 @@ static void no_cap_changes_a_picture(void **state)
             device_close(&d);
         }
         assert_int_equal(s.asked, 0);
-        assert_true(without_chunks > 10); /* caps at which all planes were there when they were needed again, */
-        assert_true(with_one > 0);        /* and at which those of one chunk did not give way to the other's */
+        /* caps at which all planes were there when they were needed again, */
+        assert_true(without_chunks > 10);
+        /* and at which those of one chunk did not give way to the other's */
+        assert_true(with_one > 0);
         picture_free(&right);
         scene_free(&s);
     }
 }
 
-/* On a device or not at all: the right picture, planes once for all views, and no Gaussian and no pair in host memory. Where it is
- * refused, slabs of the size that is told give the picture. */
+/* On a device or not at all: the right picture, planes once for all views, and no Gaussian and no
+ * pair in host memory. Where it is refused, slabs of the size that is told give the picture. */
 static void a_picture_is_made_on_the_device_or_not_at_all(void **state)
 {
     static const float background[3] = {0.1f, 0.5f, 2};
@@ -49,7 +55,8 @@ static void a_picture_is_made_on_the_device_or_not_at_all(void **state)
     (void)state;
     scene_make(&s, 333, 217, KILN_PROFILE_INRIA, 18);
     draw_on_cpu(&right, &s);
-    float *rgba = memory(right.pixels, 4 * sizeof *rgba), *depth = memory(right.pixels, sizeof *depth);
+    float *rgba = memory(right.pixels, 4 * sizeof *rgba),
+          *depth = memory(right.pixels, sizeof *depth);
     for (uint64_t cap = 20000; cap <= LARGE; cap += cap / 16) {
         kiln_draw_stats stats;
         kiln_error err = {0};
@@ -60,14 +67,17 @@ static void a_picture_is_made_on_the_device_or_not_at_all(void **state)
         for (unsigned turn = 0; turn < 3; turn++) {
             memset(rgba, FAKE_POISON, right.pixels * 4 * sizeof *rgba);
             fake.bytes_out = 0;
-            kiln_draw_want want = {.ways = KILN_DRAW_DEVICE, .background = background, .rgba = rgba, .depth = depth};
-            if (kiln_draw(d.runner, &s.draw, &want, &stats, &err) != KILN_OK) fail_msg("%s", err.msg);
+            kiln_draw_want want = {
+                .ways = KILN_DRAW_DEVICE, .background = background, .rgba = rgba, .depth = depth};
+            if (kiln_draw(d.runner, &s.draw, &want, &stats, &err) != KILN_OK)
+                fail_msg("%s", err.msg);
             const bool done = stats.way == KILN_DRAW_DEVICE;
             const uint64_t capacity = stats.device_capacity;
             assert_true(done ? capacity == 0 : stats.way == 0);
             want.ways = KILN_DRAW_SLABS;
             want.capacity = capacity;
-            if (!done && capacity > 0) assert_int_equal(kiln_draw(d.runner, &s.draw, &want, &stats, &err), KILN_OK);
+            if (!done && capacity > 0)
+                assert_int_equal(kiln_draw(d.runner, &s.draw, &want, &stats, &err), KILN_OK);
             all = all && done;
             in_slabs += !done && capacity > 0;
             refused += !done && capacity == 0;
@@ -101,8 +111,8 @@ static kiln_drawing collected(kiln_runner *r, const scene *s)
     return d;
 }
 
-/* Colours of fast pictures: of halves that are kept, where there is room for them, else of floats, chunk by chunk, on the host.
- * Exact ones in between are of the floats. */
+/* Colours of fast pictures: of halves that are kept, where there is room for them, else of floats,
+ * chunk by chunk, on the host. Exact ones in between are of the floats. */
 static void fast_colours_are_the_same_wherever_they_are_made(void **state)
 {
     scene s;
@@ -146,7 +156,8 @@ static bool stays_whole(uint64_t cap, scene *s, bool fast, unsigned *without_hal
     s->draw.store = d.store;
     s->draw.fast = fast;
     for (unsigned turn = 0; turn < 4; turn++) {
-        if (picture_draw(&p, d.runner, s, &err) != KILN_OK) fail_msg("cap %llu: %s", (unsigned long long)cap, err.msg);
+        if (picture_draw(&p, d.runner, s, &err) != KILN_OK)
+            fail_msg("cap %llu: %s", (unsigned long long)cap, err.msg);
         picture_free(&p);
     }
     const bool whole = kiln_store_whole(d.store)->at != NULL;
@@ -164,13 +175,16 @@ static void halves_give_way_before_the_scene(void **state)
     unsigned without_halves = 0;
     (void)state;
     scene_make(&s, 333, 217, KILN_PROFILE_INRIA, 16);
-    for (uint64_t cap = 1900000; cap < 2300000; cap += 1 << 14) /* where the one fits and both do not */
-        assert_int_equal(stays_whole(cap, &s, true, &without_halves), stays_whole(cap, &s, false, &without_halves));
+    /* where the one fits and both do not */
+    for (uint64_t cap = 1900000; cap < 2300000; cap += 1 << 14)
+        assert_int_equal(stays_whole(cap, &s, true, &without_halves),
+                         stays_whole(cap, &s, false, &without_halves));
     assert_true(without_halves > 0);
     scene_free(&s);
 }
 
-/* More is visible than there was room for: known at the end, and not tried again, as long as no less may be seen. */
+/* More is visible than there was room for: known at the end, and not tried again, as long as no
+ * less may be seen. */
 static void what_finds_no_room_comes_through_host_memory(void **state)
 {
     scene s;
@@ -196,7 +210,8 @@ static void what_finds_no_room_comes_through_host_memory(void **state)
     scene_free(&s);
 }
 
-/* What goes to the device for a second picture: no planes and no records. What comes back: the picture, and a few numbers. */
+/* What goes to the device for a second picture: no planes and no records. What comes back: the
+ * picture, and a few numbers. */
 static void only_the_picture_leaves_the_device(void **state)
 {
     scene s;
@@ -223,7 +238,8 @@ static void only_the_picture_leaves_the_device(void **state)
     scene_free(&s);
 }
 
-/* Two scenes by turns, each from two places, at caps that hold planes of both, of one, of a chunk, of none. */
+/* Two scenes by turns, each from two places, at caps that hold planes of both, of one, of a chunk,
+ * of none. */
 static void scenes_and_views_by_turns(void **state)
 {
     scene s[2];
@@ -255,7 +271,8 @@ static void scenes_and_views_by_turns(void **state)
     }
 }
 
-/* Geometry serves pictures and lists; planes with colour serve both, those without are replaced when colour is wanted. */
+/* Geometry serves pictures and lists; planes with colour serve both, those without are replaced
+ * when colour is wanted. */
 static void lists_need_no_colour(void **state)
 {
     scene s;
@@ -296,10 +313,12 @@ static void lists_need_no_colour(void **state)
     scene_free(&s);
 }
 
-/* Where there is room for the scene in one piece, how many launches a picture takes does not depend on its chunks. */
+/* Where there is room for the scene in one piece, how many launches a picture takes does not depend
+ * on its chunks. */
 static void a_scene_in_one_piece_is_projected_at_once(void **state)
 {
-    enum { AT_ONCE = 6, BY_CHUNKS = 9 }; /* project, depth_order, visible_order, count, emit, raster; visible_gather, too */
+    /* project, depth_order, visible_order, count, emit, raster; visible_gather, too */
+    enum { AT_ONCE = 6, BY_CHUNKS = 9 };
     scene s;
     picture right;
     unsigned at_once = 0, by_chunks = 0;
@@ -380,7 +399,8 @@ static void lists_come_down_and_go_up(void **state)
         s.draw.store = d.store;
         assert_int_equal(kiln_draw_collect(d.runner, &s.draw, &drawing, &err), KILN_OK);
         if (cap == LARGE) assert_non_null(drawing.store);
-        const kiln_tile_pairs_count_args c = {.view = &s.view, .row0 = row0, .row1 = row1, .row_pairs = row_pairs};
+        const kiln_tile_pairs_count_args c = {
+            .view = &s.view, .row0 = row0, .row1 = row1, .row_pairs = row_pairs};
         assert_int_equal(kiln_draw_count(d.runner, &drawing, &c, &err), KILN_OK);
         for (unsigned i = 0; i < row1 - row0; i++) pairs += row_pairs[i];
         uint32_t *counts[2], *ranks[2];
@@ -388,8 +408,12 @@ static void lists_come_down_and_go_up(void **state)
             counts[k] = memory(tiles, sizeof **counts);
             ranks[k] = memory(pairs, sizeof **ranks);
         }
-        kiln_tile_pairs_emit_args e = {
-            .view = &s.view, .row0 = row0, .row1 = row1, .capacity = pairs, .tile_counts = counts[0], .ranks = ranks[0]};
+        kiln_tile_pairs_emit_args e = {.view = &s.view,
+                                       .row0 = row0,
+                                       .row1 = row1,
+                                       .capacity = pairs,
+                                       .tile_counts = counts[0],
+                                       .ranks = ranks[0]};
         if (kiln_draw_emit(d.runner, &drawing, &e, &err) != KILN_OK) fail_msg("%s", err.msg);
         e.n = right.drawing.n;
         e.splats = right.drawing.splats;
@@ -397,9 +421,13 @@ static void lists_come_down_and_go_up(void **state)
         e.ranks = ranks[1];
         const kiln_exec cpu = {.device = -1, .threads = 1};
         size_t bytes = 0;
-        assert_int_equal(kiln_op_call(kiln_ops_cpu(), KILN_OP_tile_pairs_emit, &cpu, &e, NULL, &bytes, &err), KILN_OK);
+        assert_int_equal(
+            kiln_op_call(kiln_ops_cpu(), KILN_OP_tile_pairs_emit, &cpu, &e, NULL, &bytes, &err),
+            KILN_OK);
         void *work = memory(bytes, 1);
-        assert_int_equal(kiln_op_call(kiln_ops_cpu(), KILN_OP_tile_pairs_emit, &cpu, &e, work, &bytes, &err), KILN_OK);
+        assert_int_equal(
+            kiln_op_call(kiln_ops_cpu(), KILN_OP_tile_pairs_emit, &cpu, &e, work, &bytes, &err),
+            KILN_OK);
         free(work);
         assert_memory_equal(counts[0], counts[1], tiles * sizeof **counts);
         assert_memory_equal(ranks[0], ranks[1], pairs * sizeof **ranks);
@@ -469,7 +497,7 @@ static void counts_are_those_of_the_picture(void **state)
     scene_free(&s);
 }
 
-/* ---- who gives way ------------------------------------------------------------------------------------------------------ */
+/* ---- who gives way --------------------------------------------------------------------------- */
 
 /* An operation of the runner finds all of the cap but a drawing, and the next picture is right. */
 static void an_operation_of_the_runner_finds_its_memory(void **state)
@@ -484,9 +512,11 @@ static void an_operation_of_the_runner_finds_its_memory(void **state)
     const uint64_t n = 60000;
     kiln_splat2d *many = memory(n, sizeof *many);
     for (uint64_t i = 0; i < n; i++) many[i] = right.drawing.splats[i % right.drawing.n];
-    const kiln_tile_pairs_count_args count = {.n = n, .splats = many, .view = &s.view, .row1 = 14, .row_pairs = row_pairs};
+    const kiln_tile_pairs_count_args count = {
+        .n = n, .splats = many, .view = &s.view, .row1 = 14, .row_pairs = row_pairs};
     device d = device_open(LARGE);
-    assert_int_equal(kiln_runner_need(d.runner, KILN_OP_tile_pairs_count, &count, &need, &err), KILN_OK);
+    assert_int_equal(kiln_runner_need(d.runner, KILN_OP_tile_pairs_count, &count, &need, &err),
+                     KILN_OK);
     device_close(&d);
     d = device_open(need);
     for (unsigned turn = 0; turn < 3; turn++) {
@@ -496,7 +526,8 @@ static void an_operation_of_the_runner_finds_its_memory(void **state)
         s.asked = 0;
         draw_on(&d, &s, &right);
         assert_int_equal(s.asked, 0);
-        assert_int_equal(kiln_runner_run(d.runner, KILN_OP_tile_pairs_count, &count, &err), KILN_OK);
+        assert_int_equal(kiln_runner_run(d.runner, KILN_OP_tile_pairs_count, &count, &err),
+                         KILN_OK);
         assert_int_equal(kiln_runner_get_info(d.runner).n_host, 0);
     }
     device_close(&d);
@@ -549,5 +580,6 @@ int main(void)
         cmocka_unit_test(fast_colours_are_the_same_wherever_they_are_made),
         cmocka_unit_test(halves_give_way_before_the_scene),
     };
-    return cmocka_run_group_tests_name("resident", tests, fake_nothing_is_left, fake_nothing_is_left);
+    return cmocka_run_group_tests_name("resident", tests, fake_nothing_is_left,
+                                       fake_nothing_is_left);
 }

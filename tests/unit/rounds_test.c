@@ -1,5 +1,5 @@
-/* Rounds: what goes to which shard, claims and the ways of opening beside them, and the modes with units that fail. What parts do
- * beside a manifest is e2e/rounds.t. */
+/* Rounds: what goes to which shard, claims and the ways of opening beside them, and the modes with
+ * units that fail. What parts do beside a manifest is e2e/rounds.t. */
 #include "engine_stage.h"
 
 #include "stages/engine/hosts/shards.h"
@@ -8,7 +8,7 @@
 #include <sys/stat.h>
 #include <sys/wait.h>
 
-/* ---- helpers -------------------------------------------------------------------------------------------------------------- */
+/* ---- helpers --------------------------------------------------------------------------------- */
 static char parts[TEST_PATH_MAX], claim_file[TEST_PATH_MAX + 8];
 
 static int fresh_round(void **state)
@@ -37,8 +37,13 @@ static kiln_claim example(void)
 {
     static kiln_claim_range due[] = {{0, 0}, {3, 7}, {9, 9}};
     static kiln_decision decisions[] = {{"ranges", 12}, {"kind", UINT64_MAX}};
-    kiln_claim c = {
-        .stage = "knn", .plan = kiln_hash_of("x", 1), .tasks = 4, .n_units = 10, .what = "of two words", .due = due, .n_due = 3};
+    kiln_claim c = {.stage = "knn",
+                    .plan = kiln_hash_of("x", 1),
+                    .tasks = 4,
+                    .n_units = 10,
+                    .what = "of two words",
+                    .due = due,
+                    .n_due = 3};
     c.decisions = decisions;
     c.n_decisions = 2;
     return c;
@@ -52,7 +57,7 @@ static kiln_status open_with(kiln_open_mode mode, kiln_error *err)
     return st;
 }
 
-/* ---- shards --------------------------------------------------------------------------------------------------------------- */
+/* ---- shards ---------------------------------------------------------------------------------- */
 static void shards_are_consecutive_and_of_equal_cost(void **state)
 {
     enum { N = 1000, SHARDS = 8 };
@@ -60,14 +65,16 @@ static void shards_are_consecutive_and_of_equal_cost(void **state)
     static uint32_t shard_of[N];
     uint64_t cost[SHARDS] = {0}, total = 0;
     (void)state;
-    for (uint64_t i = 0; i < N; i++) units[i] = (kiln_share){.cost = 1 + i * 7919 % 1000, .number = i};
+    for (uint64_t i = 0; i < N; i++)
+        units[i] = (kiln_share){.cost = 1 + i * 7919 % 1000, .number = i};
     for (uint64_t i = 0; i < N; i++) total += units[i].cost;
     kiln_shards_cut(units, N, SHARDS, shard_of);
     for (uint64_t i = 0; i < N; i++) {
         assert_true(shard_of[i] < SHARDS && (i == 0 || shard_of[i] >= shard_of[i - 1]));
         cost[shard_of[i]] += units[i].cost;
     }
-    for (int s = 0; s < SHARDS; s++) assert_in_range(cost[s], total / SHARDS - 1000, total / SHARDS + 1000);
+    for (int s = 0; s < SHARDS; s++)
+        assert_in_range(cost[s], total / SHARDS - 1000, total / SHARDS + 1000);
 }
 
 static void a_small_group_stays_together_and_a_large_one_is_cut(void **state)
@@ -76,7 +83,8 @@ static void a_small_group_stays_together_and_a_large_one_is_cut(void **state)
     uint32_t shard_of[40];
     bool is_cut = false;
     (void)state;
-    for (uint64_t i = 0; i < 40; i++) units[i] = (kiln_share){.cost = 10, .group = 1 + i / 4, .number = i};
+    for (uint64_t i = 0; i < 40; i++)
+        units[i] = (kiln_share){.cost = 10, .group = 1 + i / 4, .number = i};
     kiln_shards_cut(units, 40, 3, shard_of);
     for (int i = 1; i < 40; i++) assert_true(shard_of[i] == shard_of[i - 1] || i % 4 == 0);
     assert_int_equal(shard_of[39], 2);
@@ -86,7 +94,8 @@ static void a_small_group_stays_together_and_a_large_one_is_cut(void **state)
     assert_true(is_cut);
 }
 
-/* As of cameras whose names say nothing of where they stand: what lies together is computed together, bands of a camera too. */
+/* As of cameras whose names say nothing of where they stand: what lies together is computed
+ * together, bands of a camera too. */
 static void units_of_near_places_go_to_one_shard(void **state)
 {
     enum { N = 24, SHARDS = 4, BANDS = 2 };
@@ -94,7 +103,8 @@ static void units_of_near_places_go_to_one_shard(void **state)
     uint32_t shard_of[N];
     (void)state;
     for (uint64_t i = 0; i < N; i++)
-        units[i] = (kiln_share){.cost = 1, .group = 1 + i / BANDS, .place = 1 + i / BANDS % SHARDS, .number = i};
+        units[i] = (kiln_share){
+            .cost = 1, .group = 1 + i / BANDS, .place = 1 + i / BANDS % SHARDS, .number = i};
     kiln_shares_sort(units, N);
     kiln_shards_cut(units, N, SHARDS, shard_of);
     for (uint64_t i = 0; i < N; i++) assert_int_equal(shard_of[i], i / BANDS % SHARDS);
@@ -114,12 +124,13 @@ static void there_may_be_more_shards_than_units_and_costs_of_nothing(void **stat
     kiln_shards_cut(units, 0, 2, shard_of);
 }
 
-/* ---- claims --------------------------------------------------------------------------------------------------------------- */
+/* ---- claims ---------------------------------------------------------------------------------- */
 static void a_claim_comes_back_as_it_was_written(void **state)
 {
     static const bool due[] = {1, 0, 0, 1, 1, 1, 1, 1, 0, 1, 0};
     kiln_claim c = example(), back;
-    char killed[sizeof claim_file + 16]; /* what a process that was killed while it wrote one has left */
+    /* what a process that was killed while it wrote one has left */
+    char killed[sizeof claim_file + 16];
     bool there;
     (void)state;
     assert_int_equal(kiln_claim_read(db, &there, &back, NULL), KILN_OK);
@@ -128,7 +139,8 @@ static void a_claim_comes_back_as_it_was_written(void **state)
     assert_int_equal(kiln_file_write(killed, "a", 1, NULL), KILN_OK);
     assert_int_equal(kiln_claim_write(db, &c, NULL), KILN_OK);
     assert_int_equal(kiln_claim_read(db, &there, &back, NULL), KILN_OK);
-    assert_true(there && kiln_hash_equal(back.plan, c.plan) && back.pid == getpid() && back.tasks == 4 && back.n_units == 10);
+    assert_true(there && kiln_hash_equal(back.plan, c.plan) && back.pid == getpid() &&
+                back.tasks == 4 && back.n_units == 10);
     assert_string_equal(back.stage, "knn");
     assert_string_equal(back.what, "of two words");
     assert_int_not_equal(access(killed, F_OK), 0);
@@ -144,10 +156,11 @@ static void a_claim_comes_back_as_it_was_written(void **state)
 
 static void what_is_no_claim_is_refused(void **state)
 {
-    static const char *const changes[][2] = {{"end\n", ""},           {"claim 1", "claim 2"},  {"due 3-7", "due 7-3"},
-                                             {"due 3-7", "due 0-7"},  {"due 9-9", "due 9-10"}, {"tasks 4", "tasks 0"},
-                                             {"plan ", "plan x"},     {"stage knn\n", ""},     {"units 10", "units -1"},
-                                             {"ranges 12", "ranges"}, {"tasks 4", "jobs 4"},   {"end\n", "end\nx\n"}};
+    static const char *const changes[][2] = {
+        {"end\n", ""},           {"claim 1", "claim 2"},  {"due 3-7", "due 7-3"},
+        {"due 3-7", "due 0-7"},  {"due 9-9", "due 9-10"}, {"tasks 4", "tasks 0"},
+        {"plan ", "plan x"},     {"stage knn\n", ""},     {"units 10", "units -1"},
+        {"ranges 12", "ranges"}, {"tasks 4", "jobs 4"},   {"end\n", "end\nx\n"}};
     kiln_claim c = example(), back;
     unsigned char *text;
     size_t size;
@@ -159,15 +172,18 @@ static void what_is_no_claim_is_refused(void **state)
         assert_int_equal(kiln_file_read(claim_file, 1000, &text, &size, NULL), KILN_OK);
         char *at = strstr((char *)text, changes[i][0]);
         assert_non_null(at);
-        (void)snprintf(changed, sizeof changed, "%.*s%s%s", (int)(at - (char *)text), (char *)text, changes[i][1],
-                       at + strlen(changes[i][0]));
+        (void)snprintf(changed, sizeof changed, "%.*s%s%s", (int)(at - (char *)text), (char *)text,
+                       changes[i][1], at + strlen(changes[i][0]));
         assert_int_equal(kiln_file_write(claim_file, changed, strlen(changed), NULL), KILN_OK);
         const kiln_status st = kiln_claim_read(db, &there, &back, NULL);
-        if (st != KILN_E_INPUT) fail_msg("'%s' in place of '%s' is taken", changes[i][1], changes[i][0]);
+        if (st != KILN_E_INPUT)
+            fail_msg("'%s' in place of '%s' is taken", changes[i][1], changes[i][0]);
         free(text);
     }
     for (size = 1; size < 40; size++) { /* cut short */
-        assert_int_equal(kiln_file_write(claim_file, "splatkiln-claim 1\nstage knn\nplan 00000000", size, NULL), KILN_OK);
+        assert_int_equal(
+            kiln_file_write(claim_file, "splatkiln-claim 1\nstage knn\nplan 00000000", size, NULL),
+            KILN_OK);
         assert_int_equal(kiln_claim_read(db, &there, &back, NULL), KILN_E_INPUT);
     }
     assert_int_equal(unlink(claim_file), 0);
@@ -201,7 +217,8 @@ static void a_claim_is_found_through_a_link(void **state)
     assert_int_equal(symlink(db, link), 0);
     assert_int_equal(open_with(KILN_OPEN_CREATE, NULL), KILN_OK);
     m = open_manifest(KILN_OPEN_WRITE);
-    assert_int_equal(kiln_manifest_open(link, KILN_OPEN_WRITE, "test", false, &second, NULL), KILN_E_BUSY);
+    assert_int_equal(kiln_manifest_open(link, KILN_OPEN_WRITE, "test", false, &second, NULL),
+                     KILN_E_BUSY);
     kiln_manifest_close(m);
     assert_int_equal(kiln_claim_write(link, &c, NULL), KILN_OK);
     assert_int_equal(access(claim_file, F_OK), 0);
@@ -215,16 +232,23 @@ static void a_claim_is_found_through_a_link(void **state)
 static void another_number_of_tasks_is_of_the_plan_that_stands(void **state)
 {
     kiln_claim_range all = {0, 2};
-    kiln_claim c = {
-        .stage = "knn", .what = "ranges", .plan = kiln_hash_of("p", 1), .tasks = 2, .n_units = 3, .due = &all, .n_due = 1};
+    kiln_claim c = {.stage = "knn",
+                    .what = "ranges",
+                    .plan = kiln_hash_of("p", 1),
+                    .tasks = 2,
+                    .n_units = 3,
+                    .due = &all,
+                    .n_due = 1};
     kiln_claim found;
     bool there;
     (void)state;
     assert_int_equal(open_with(KILN_OPEN_CREATE, NULL), KILN_OK);
-    assert_int_equal(kiln_claim_set_tasks(db, "knn", c.plan, 5, NULL), KILN_E_STALE); /* a gather has removed it */
+    /* a gather has removed it */
+    assert_int_equal(kiln_claim_set_tasks(db, "knn", c.plan, 5, NULL), KILN_E_STALE);
     assert_false(kiln_claim_stands(db));
     assert_int_equal(kiln_claim_write(db, &c, NULL), KILN_OK);
-    assert_int_equal(kiln_claim_set_tasks(db, "knn", kiln_hash_of("q", 1), 5, NULL), KILN_E_STALE); /* or made the next */
+    /* or made the next */
+    assert_int_equal(kiln_claim_set_tasks(db, "knn", kiln_hash_of("q", 1), 5, NULL), KILN_E_STALE);
     assert_int_equal(kiln_claim_set_tasks(db, "knn", c.plan, 5, NULL), KILN_OK);
     assert_int_equal(kiln_claim_read(db, &there, &found, NULL), KILN_OK);
     assert_true(there);
@@ -235,7 +259,8 @@ static void another_number_of_tasks_is_of_the_plan_that_stands(void **state)
     kiln_manifest_close(gather);
 }
 
-/* Else tasks would find a log behind the claim, and end with 75 until somebody opens the manifest to write. */
+/* Else tasks would find a log behind the claim, and end with 75 until somebody opens the manifest
+ * to write. */
 static void a_plan_that_is_killed_behind_its_claim_leaves_no_log(void **state)
 {
     kiln_error err = {0};
@@ -243,10 +268,18 @@ static void a_plan_that_is_killed_behind_its_claim_leaves_no_log(void **state)
     assert_int_equal(open_with(KILN_OPEN_CREATE, NULL), KILN_OK);
     const pid_t plan = fork();
     if (plan == 0) {
-        const kiln_quarantine_row row = {.stage = "knn", .name = "u", .key = kiln_hash_of("u", 1), .device = "cpu", .reason = "no"};
+        const kiln_quarantine_row row = {.stage = "knn",
+                                         .name = "u",
+                                         .key = kiln_hash_of("u", 1),
+                                         .device = "cpu",
+                                         .reason = "no"};
         kiln_manifest *m = open_manifest(KILN_OPEN_WRITE);
-        if (kiln_manifest_begin(m, &err) != KILN_OK || kiln_quarantine_put(m, &row, &err) != KILN_OK) _exit(2);
-        _exit(kiln_manifest_commit(m, &err) == KILN_OK && kiln_manifest_publish(m, &err) == KILN_OK ? 0 : 3);
+        if (kiln_manifest_begin(m, &err) != KILN_OK ||
+            kiln_quarantine_put(m, &row, &err) != KILN_OK)
+            _exit(2);
+        _exit(kiln_manifest_commit(m, &err) == KILN_OK && kiln_manifest_publish(m, &err) == KILN_OK
+                  ? 0
+                  : 3);
     }
     int status = -1;
     assert_int_equal(waitpid(plan, &status, 0), plan);
@@ -262,9 +295,15 @@ static void a_plan_that_stands_brings_in_what_a_killed_gather_has_left(void **st
     assert_int_equal(run("--count=6 --plan"), 0);
     const pid_t gather = fork();
     if (gather == 0) {
-        const kiln_quarantine_row row = {.stage = "knn", .name = "u", .key = kiln_hash_of("u", 1), .device = "cpu", .reason = "no"};
+        const kiln_quarantine_row row = {.stage = "knn",
+                                         .name = "u",
+                                         .key = kiln_hash_of("u", 1),
+                                         .device = "cpu",
+                                         .reason = "no"};
         kiln_manifest *m = open_manifest(KILN_OPEN_CLAIMED);
-        if (kiln_manifest_begin(m, &err) != KILN_OK || kiln_quarantine_put(m, &row, &err) != KILN_OK) _exit(2);
+        if (kiln_manifest_begin(m, &err) != KILN_OK ||
+            kiln_quarantine_put(m, &row, &err) != KILN_OK)
+            _exit(2);
         _exit(kiln_manifest_commit(m, &err) == KILN_OK ? 0 : 3);
     }
     assert_int_equal(waitpid(gather, &status, 0), gather);
@@ -292,12 +331,13 @@ static void a_frozen_manifest_is_the_file_alone(void **state)
     assert_int_equal(open_with(KILN_OPEN_FROZEN, &err), KILN_E_BUSY); /* somebody writes */
     assert_non_null(strstr(err.msg, "is being written"));
     kiln_manifest_close(m);
-    assert_int_equal(kiln_file_write(wal, "x", 1, NULL), KILN_OK); /* what nobody has brought into the file */
+    /* what nobody has brought into the file */
+    assert_int_equal(kiln_file_write(wal, "x", 1, NULL), KILN_OK);
     assert_int_equal(open_with(KILN_OPEN_FROZEN, &err), KILN_E_BUSY);
     assert_non_null(strstr(err.msg, "-wal"));
 }
 
-/* ---- modes ---------------------------------------------------------------------------------------------------------------- */
+/* ---- modes ----------------------------------------------------------------------------------- */
 static void a_stage_in_parts_is_the_stage(void **state)
 {
     (void)state;
@@ -370,9 +410,11 @@ static void a_part_that_lacks_units_is_completed(void **state)
     (void)state;
     assert_int_equal(run("--count=6 --plan --tasks=2"), 0);
     assert_int_equal(run_in("--count=6 --shard=3/3 --part=", ""), 0);
-    assert_int_equal(run_in("--count=6 --kill-at=2 --shard=1/1 --part=", ""), 7); /* its 4 and 5 are elsewhere, 2 is given up */
+    /* its 4 and 5 are elsewhere, 2 is given up */
+    assert_int_equal(run_in("--count=6 --kill-at=2 --shard=1/1 --part=", ""), 7);
     assert_int_equal(kiln_claim_read(db, &there, &c, NULL), KILN_OK);
-    (void)snprintf(gone, sizeof gone, "%s/%s-%s-3-of-3.part", parts, c.stage, kiln_hash_hex(c.plan, hex));
+    (void)snprintf(gone, sizeof gone, "%s/%s-%s-3-of-3.part", parts, c.stage,
+                   kiln_hash_hex(c.plan, hex));
     kiln_claim_release(&c);
     assert_int_equal(unlink(gone), 0);
     assert_int_equal(run_in("--count=6 --shard=1/1 --part=", ""), 0);

@@ -1,4 +1,5 @@
-/* row_groups: an order has each row once; rows far away get groups of their own; a weight decides which way a cut goes. */
+/* row_groups: an order has each row once; rows far away get groups of their own; a weight decides
+ * which way a cut goes. */
 #include "stages/formats/row_groups.h"
 
 #include <math.h>
@@ -69,12 +70,14 @@ static void groups_are_small(void **state)
     group(16 * KILN_ROW_GROUP, alike);
     for (uint64_t g = 0; g < 16; g++) {
         const uint32_t *rows = order + g * KILN_ROW_GROUP;
-        volume += extent(x, rows, KILN_ROW_GROUP) * extent(y, rows, KILN_ROW_GROUP) * extent(z, rows, KILN_ROW_GROUP);
+        volume += extent(x, rows, KILN_ROW_GROUP) * extent(y, rows, KILN_ROW_GROUP) *
+                  extent(z, rows, KILN_ROW_GROUP);
     }
     assert_true(volume < 1.0);
 }
 
-/* 300 rows far away, one in ten: two groups can hold them; halving by count would put them to others in more. */
+/* 300 rows far away, one in ten: two groups can hold them; halving by count would put them to
+ * others in more. */
 static void rows_far_away_are_by_themselves(void **state)
 {
     unsigned wide = 0;
@@ -112,8 +115,10 @@ static void equal_rows_stay_as_they_are(void **state)
 int main(void)
 {
     const struct CMUnitTest tests[] = {
-        cmocka_unit_test(every_number_of_rows_is_ordered), cmocka_unit_test(groups_are_small),
-        cmocka_unit_test(rows_far_away_are_by_themselves), cmocka_unit_test(weights_choose_the_axis),
+        cmocka_unit_test(every_number_of_rows_is_ordered),
+        cmocka_unit_test(groups_are_small),
+        cmocka_unit_test(rows_far_away_are_by_themselves),
+        cmocka_unit_test(weights_choose_the_axis),
         cmocka_unit_test(equal_rows_stay_as_they_are),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);

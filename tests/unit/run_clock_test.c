@@ -22,7 +22,8 @@ static kiln_run_clock clock_of(const int64_t (*runs)[2], uint32_t n)
 
 static void runs_that_overlap_are_counted_once(void **state)
 {
-    const int64_t runs[][2] = {{10 * S, 13 * S}, {1 * S, 3 * S}, {2 * S, 5 * S}, {11 * S, 12 * S}, {5 * S, 6 * S}};
+    const int64_t runs[][2] = {
+        {10 * S, 13 * S}, {1 * S, 3 * S}, {2 * S, 5 * S}, {11 * S, 12 * S}, {5 * S, 6 * S}};
     kiln_run_clock c = clock_of(runs, 5);
     (void)state;
     assert_int_equal(c.n, 2);

@@ -1,5 +1,6 @@
-/* runner_test -- one operation by a runner (kernels/runner.h) on a device of host memory (fake_device.h): the cap, a device that
- * is full, every step that can fail. Its results on real devices: tests/gpu. */
+/* runner_test -- one operation by a runner (kernels/runner.h) on a device of host memory
+ * (fake_device.h): the cap, a device that is full, every step that can fail. Its results on real
+ * devices: tests/gpu. */
 #include "kernels/runner.h"
 #include "tests/unit/fake_device.h"
 #include "tests/unit/project_planes.h"
@@ -7,7 +8,8 @@
 #include <stdio.h>
 #include <string.h>
 
-/* A project call, because that has every kind of array: in, out, and one whose used part follows the count. */
+/* A project call, because that has every kind of array: in, out, and one whose used part follows
+ * the count. */
 typedef struct {
     kiln_view view;
     planes planes;
@@ -66,7 +68,8 @@ static void what_does_not_fit_runs_on_the_cpu_and_is_counted(void **state)
     free(c.planes.data);
 }
 
-/* Others may take memory after the start: the runner stays below what there was not, and the CPU computes. */
+/* Others may take memory after the start: the runner stays below what there was not, and the CPU
+ * computes. */
 static void a_device_that_is_full_by_now_leaves_it_to_the_cpu(void **state)
 {
     static call c;
@@ -90,7 +93,8 @@ static void a_device_that_is_full_by_now_leaves_it_to_the_cpu(void **state)
     free(c.planes.data);
 }
 
-/* The step fails at its first time, its second and so on, until there is none: every one is told, none leaves anything. */
+/* The step fails at its first time, its second and so on, until there is none: every one is told,
+ * none leaves anything. */
 static unsigned fail_each(call *c, fake_step step, const char *name)
 {
     for (unsigned time = 1;; time++) {
@@ -107,7 +111,8 @@ static unsigned fail_each(call *c, fake_step step, const char *name)
         if (st == KILN_OK) return time - 1;
         assert_int_equal(st, KILN_E_DEVICE);
         assert_int_equal(err.status, KILN_E_DEVICE);
-        if (!strstr(err.msg, "project: ") || !strstr(err.msg, name)) fail_msg("no 'project' or '%s' in '%s'", name, err.msg);
+        if (!strstr(err.msg, "project: ") || !strstr(err.msg, name))
+            fail_msg("no 'project' or '%s' in '%s'", name, err.msg);
     }
 }
 
@@ -116,9 +121,11 @@ static void every_failing_step_is_told(void **state)
     static call c;
     (void)state;
     call_make(&c);
-    assert_int_equal(fail_each(&c, FAKE_COPY_IN, "the fake device fails in a copy in"), 7); /* six planes and the fault word */
+    /* six planes and the fault word */
+    assert_int_equal(fail_each(&c, FAKE_COPY_IN, "the fake device fails in a copy in"), 7);
     assert_int_equal(fail_each(&c, FAKE_LAUNCH, "the fake device fails in a launch"), 1);
-    assert_int_equal(fail_each(&c, FAKE_COPY_OUT, "the fake device fails in a copy out"), 3); /* fault, count, splats */
+    /* fault, count, splats */
+    assert_int_equal(fail_each(&c, FAKE_COPY_OUT, "the fake device fails in a copy out"), 3);
     assert_int_equal(fail_each(&c, FAKE_WAIT, "the fake device fails in waiting"), 2);
     free(c.planes.data);
 }
@@ -135,7 +142,8 @@ static void a_violation_in_the_data_gives_its_sentence(void **state)
     assert_int_equal(kiln_runner_run(r, KILN_OP_project, &c.args, &err), KILN_E_INPUT);
     assert_non_null(strstr(err.msg, "pair 7 names a Gaussian that does not exist"));
     assert_int_equal(fake.in_flight, 0);
-    assert_int_equal(kiln_runner_run(r, KILN_OP_project, &c.args, &err), KILN_OK); /* the word does not stay */
+    /* the word does not stay */
+    assert_int_equal(kiln_runner_run(r, KILN_OP_project, &c.args, &err), KILN_OK);
     kiln_runner_free(r);
     free(c.planes.data);
 }
@@ -145,8 +153,11 @@ static void arrays_beyond_all_memory_do_not_fit(void **state)
 {
     const kiln_view view = {.width = 16, .height = 16};
     uint32_t nothing = 0;
-    const kiln_tile_pairs_emit_args a = {
-        .view = &view, .row1 = 1, .capacity = UINT64_MAX / 2, .tile_counts = &nothing, .ranks = &nothing};
+    const kiln_tile_pairs_emit_args a = {.view = &view,
+                                         .row1 = 1,
+                                         .capacity = UINT64_MAX / 2,
+                                         .tile_counts = &nothing,
+                                         .ranks = &nothing};
     kiln_error err = {0};
     (void)state;
     fake_reset();
@@ -168,7 +179,8 @@ static void a_device_that_is_not_there_is_refused(void **state)
     assert_int_equal(fake.streams, 0);
 }
 
-/* Kept arrays are on the device alone until they are fetched; too many for the cap, and the CPU has them. */
+/* Kept arrays are on the device alone until they are fetched; too many for the cap, and the CPU has
+ * them. */
 static void kept_arrays_are_fetched(void **state)
 {
     static call c;
@@ -186,7 +198,9 @@ static void kept_arrays_are_fetched(void **state)
     assert_int_equal(kiln_runner_run(r, KILN_OP_project, &c.args, &err), KILN_OK);
     assert_int_equal(c.visible, visible);
     assert_memory_not_equal(c.splats, want, visible * sizeof *want);
-    assert_int_equal(kiln_runner_fill(r, &c.splats[1].row, sizeof *c.splats, 0xff, 4, visible - 1, &err), KILN_OK);
+    assert_int_equal(
+        kiln_runner_fill(r, &c.splats[1].row, sizeof *c.splats, 0xff, 4, visible - 1, &err),
+        KILN_OK);
     assert_int_equal(kiln_runner_fetch(r, c.splats, sizeof c.splats, &err), KILN_OK);
     for (uint64_t i = 1; i < visible; i++) want[i].row = UINT32_MAX;
     assert_memory_equal(c.splats, want, visible * sizeof *want);

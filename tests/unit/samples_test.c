@@ -1,5 +1,5 @@
-/* samples -- the golden and hostile files of rows: those of tests/data always, all of ../shared/samples where it is there, as far
- * as their formats have readers. */
+/* samples -- the golden and hostile files of rows: those of tests/data always, all of
+ * ../shared/samples where it is there, as far as their formats have readers. */
 #include "import_source.h"
 
 #include "base/file.h"
@@ -36,11 +36,12 @@ static json_t *load(const char *name)
     return j;
 }
 
-/* ---- golden ------------------------------------------------------------------------------------ */
+/* ---- golden ---------------------------------------------------------------------------------- */
 
 /* Largest deviation that a side-car allows; 0: the same bits. */
 typedef struct {
-    double position, rotation, log_scale, alpha, sh; /* rotation: 1 - |cos| of half the angle between */
+    /* rotation: 1 - |cos| of half the angle between */
+    double position, rotation, log_scale, alpha, sh;
 } tolerance;
 
 /* Of the files of tests/data, as the side-cars of all plain PLY files say it. */
@@ -52,11 +53,13 @@ static tolerance tolerance_of(const json_t *sidecar)
     assert_true(json_is_object(t));
     return (tolerance){json_number_value(json_object_get(t, "position")),
                        json_number_value(json_object_get(t, "rotation_1_minus_absdot")),
-                       json_number_value(json_object_get(t, "log_scale")), json_number_value(json_object_get(t, "alpha")),
+                       json_number_value(json_object_get(t, "log_scale")),
+                       json_number_value(json_object_get(t, "alpha")),
                        json_number_value(json_object_get(t, "sh"))};
 }
 
-static void take_worst(double *worst, double v) { *worst = v <= *worst ? *worst : v; } /* NaN is worse than anything */
+/* NaN is worse than anything */
+static void take_worst(double *worst, double v) { *worst = v <= *worst ? *worst : v; }
 
 static double farthest(const float *ours, const float *truth, uint32_t n)
 {
@@ -110,7 +113,8 @@ static void unfold(import_source *s)
         }
 }
 
-static void check_golden(const char *path, const char *truth_path, uint32_t degree, const tolerance *allowed)
+static void check_golden(const char *path, const char *truth_path, uint32_t degree,
+                         const tolerance *allowed)
 {
     import_source s;
     kiln_error err = {0};
@@ -118,21 +122,26 @@ static void check_golden(const char *path, const char *truth_path, uint32_t degr
     size_t size;
     tolerance worst = {0};
     if (import_source_read(path, &s, &err) != KILN_OK) fail_msg("%s", err.msg);
-    if (kiln_file_read(truth_path, 1 << 24, &truth, &size, &err) != KILN_OK) fail_msg("%s", err.msg);
+    if (kiln_file_read(truth_path, 1 << 24, &truth, &size, &err) != KILN_OK)
+        fail_msg("%s", err.msg);
     assert_int_equal(s.scan.info.kind, KILN_SCENE_SPLATS);
     assert_int_equal(s.scan.info.sh_degree, degree);
     assert_int_equal(size, s.n * s.floats * sizeof(float));
     if (s.scan.info.folded) unfold(&s);
     for (uint64_t i = 0; i < s.n; i++)
-        compare_row(&worst, s.rows + i * s.floats, (const float *)(const void *)truth + i * s.floats, s.floats - 11);
-    print_message("%-40s %4llu rows, %llu alphas clamped; off by %.2g %.2g %.2g %.2g %.2g\n", kiln_path_base(path),
-                  (unsigned long long)s.n,
-                  (unsigned long long)(s.counts.clamped[KILN_CLAMP_OPACITY_HIGH] + s.counts.clamped[KILN_CLAMP_OPACITY_LOW]),
+        compare_row(&worst, s.rows + i * s.floats,
+                    (const float *)(const void *)truth + i * s.floats, s.floats - 11);
+    print_message("%-40s %4llu rows, %llu alphas clamped; off by %.2g %.2g %.2g %.2g %.2g\n",
+                  kiln_path_base(path), (unsigned long long)s.n,
+                  (unsigned long long)(s.counts.clamped[KILN_CLAMP_OPACITY_HIGH] +
+                                       s.counts.clamped[KILN_CLAMP_OPACITY_LOW]),
                   worst.position, worst.rotation, worst.log_scale, worst.alpha, worst.sh);
-    if (!(worst.position <= allowed->position && worst.rotation <= allowed->rotation && worst.log_scale <= allowed->log_scale &&
-          worst.alpha <= allowed->alpha && worst.sh <= allowed->sh))
-        fail_msg("%s differs from its truth: position %g, rotation %g, log scale %g, alpha %g, SH %g", path, worst.position,
-                 worst.rotation, worst.log_scale, worst.alpha, worst.sh);
+    if (!(worst.position <= allowed->position && worst.rotation <= allowed->rotation &&
+          worst.log_scale <= allowed->log_scale && worst.alpha <= allowed->alpha &&
+          worst.sh <= allowed->sh))
+        fail_msg(
+            "%s differs from its truth: position %g, rotation %g, log scale %g, alpha %g, SH %g",
+            path, worst.position, worst.rotation, worst.log_scale, worst.alpha, worst.sh);
     free(truth);
     import_source_free(&s);
 }
@@ -160,8 +169,8 @@ static void golden_files_of_the_repository_decode_to_their_truth(void **state)
     }
 }
 
-/* Is there a reader of the format that a sample's name begins with ("golden_spz_v4_sh1.spz": spz)? By name, of which the format is
- * one word: "ply" and "compressed-ply". */
+/* Is there a reader of the format that a sample's name begins with ("golden_spz_v4_sh1.spz": spz)?
+ * By name, of which the format is one word: "ply" and "compressed-ply". */
 static bool has_reader(const char *file)
 {
     const char *word = strchr(file, '_') + 1;
@@ -215,7 +224,8 @@ static void every_golden_file_of_gaussians_decodes_to_its_truth(void **state)
         const char *kind = json_string_value(json_object_get(g, "kind"));
         char path[1024];
         if (strcmp(kind, "gaussians") != 0) continue;
-        if (strcmp(file, "golden_lod") == 0) continue; /* its side-car has the rows of all levels: sog_test.c */
+        /* its side-car has the rows of all levels: sog_test.c */
+        if (strcmp(file, "golden_lod") == 0) continue;
         if (!has_reader(file)) {
             skipped++;
             continue;
@@ -254,7 +264,8 @@ static void files_of_independent_writers_decode_to_their_truth(void **state)
         else
             skipped++;
     }
-    print_message("%zu files of independent writers skipped: their formats have no reader\n", skipped);
+    print_message("%zu files of independent writers skipped: their formats have no reader\n",
+                  skipped);
 }
 
 static void filter_3d_folds_to_the_fused_values_of_its_sidecar(void **state)
@@ -264,12 +275,15 @@ static void filter_3d_folds_to_the_fused_values_of_its_sidecar(void **state)
                  *alpha = json_object_get(json_object_get(j, "fused"), "alpha");
     import_source s;
     (void)state;
-    assert_int_equal(import_source_read("tests/data/ply/golden_ply_mip_filter3d_sh0.ply", &s, NULL), KILN_OK);
+    assert_int_equal(import_source_read("tests/data/ply/golden_ply_mip_filter3d_sh0.ply", &s, NULL),
+                     KILN_OK);
     for (uint64_t i = 0; i < s.n; i++) {
         const float *row = s.rows + i * s.floats;
         for (size_t c = 0; c < 3; c++)
-            assert_true(fabs((double)row[7 + c] - json_number_value(json_array_get(json_array_get(scales, i), c))) < 1e-6);
-        assert_true(fabs(1 / (1 + exp(-(double)row[10])) - json_number_value(json_array_get(alpha, i))) < 1e-6);
+            assert_true(fabs((double)row[7 + c] - json_number_value(json_array_get(
+                                                      json_array_get(scales, i), c))) < 1e-6);
+        assert_true(fabs(1 / (1 + exp(-(double)row[10])) -
+                         json_number_value(json_array_get(alpha, i))) < 1e-6);
     }
     import_source_free(&s);
     json_decref(j);
@@ -277,7 +291,8 @@ static void filter_3d_folds_to_the_fused_values_of_its_sidecar(void **state)
 
 static void every_golden_point_cloud_decodes_to_its_truth(void **state)
 {
-    static const char *const files[] = {"golden_pcd_uchar", "golden_pcd_rgba", "golden_pcd_float_rgb", "golden_pcd_double_xyz"};
+    static const char *const files[] = {"golden_pcd_uchar", "golden_pcd_rgba",
+                                        "golden_pcd_float_rgb", "golden_pcd_double_xyz"};
     (void)state;
     for (size_t k = 0; k < 4; k++) {
         char name[64], path[1024];
@@ -289,8 +304,10 @@ static void every_golden_point_cloud_decodes_to_its_truth(void **state)
         assert_int_equal(s.n, json_integer_value(json_object_get(j, "count")));
         for (uint64_t i = 0; i < s.n; i++)
             for (size_t c = 0; c < 3; c++) {
-                double p = json_number_value(json_array_get(json_array_get(json_object_get(j, "positions"), i), c));
-                double v = json_number_value(json_array_get(json_array_get(json_object_get(j, "rgb_0_1"), i), c));
+                double p = json_number_value(
+                    json_array_get(json_array_get(json_object_get(j, "positions"), i), c));
+                double v = json_number_value(
+                    json_array_get(json_array_get(json_object_get(j, "rgb_0_1"), i), c));
                 assert_true(s.rows[i * 6 + c] == (float)p);
                 assert_true(fabs((double)s.rows[i * 6 + 3 + c] - v) < 1e-6);
             }
@@ -299,19 +316,24 @@ static void every_golden_point_cloud_decodes_to_its_truth(void **state)
     }
 }
 
-/* ---- hostile ----------------------------------------------------------------------------------- */
+/* ---- hostile --------------------------------------------------------------------------------- */
 
-static void check_bad(const char *path, bool accept, uint64_t read, uint64_t dropped, const json_t *rows)
+static void check_bad(const char *path, bool accept, uint64_t read, uint64_t dropped,
+                      const json_t *rows)
 {
     import_source s;
     kiln_error err = {0};
     kiln_status st = import_source_read(path, &s, &err);
-    if (st != (accept ? KILN_OK : KILN_E_INPUT)) fail_msg("%s: %s (%s)", path, kiln_status_name(st), err.msg);
-    if (!accept && !strstr(err.msg, kiln_path_base(path))) fail_msg("'%s' does not name the file", err.msg);
+    if (st != (accept ? KILN_OK : KILN_E_INPUT))
+        fail_msg("%s: %s (%s)", path, kiln_status_name(st), err.msg);
+    if (!accept && !strstr(err.msg, kiln_path_base(path)))
+        fail_msg("'%s' does not name the file", err.msg);
     if (accept && (s.counts.read != read || s.counts.read - s.n != dropped))
-        fail_msg("%s: %llu rows read, %llu kept", path, (unsigned long long)s.counts.read, (unsigned long long)s.n);
+        fail_msg("%s: %llu rows read, %llu kept", path, (unsigned long long)s.counts.read,
+                 (unsigned long long)s.n);
     for (size_t i = 0; i < json_array_size(rows); i++)
-        for (uint64_t k = 0; k < s.n; k++) assert_true(s.source_row[k] != (uint32_t)json_integer_value(json_array_get(rows, i)));
+        for (uint64_t k = 0; k < s.n; k++)
+            assert_true(s.source_row[k] != (uint32_t)json_integer_value(json_array_get(rows, i)));
     import_source_free(&s);
 }
 
@@ -322,10 +344,11 @@ static void hostile_files_of_the_repository_are_told_apart(void **state)
         bool accept;
         uint64_t read, dropped;
     } files[] = {
-        {"bad_ply_nonfinite", true, 16, 9},        {"bad_ply_ascii_nan", true, 8, 1},   {"bad_ply_cut_mid_row", false, 0, 0},
-        {"bad_ply_ascii_long_token", false, 0, 0}, {"bad_ply_f_rest_gap", false, 0, 0}, {"bad_ply_count_2pow61", false, 0, 0},
-        {"bad_ply_cr_only", false, 0, 0},          {"bad_ply_all_nan", false, 0, 0},    {"bad_cply_nan_bound", false, 0, 0},
-        {"bad_ply_face_before", false, 0, 0},
+        {"bad_ply_nonfinite", true, 16, 9},   {"bad_ply_ascii_nan", true, 8, 1},
+        {"bad_ply_cut_mid_row", false, 0, 0}, {"bad_ply_ascii_long_token", false, 0, 0},
+        {"bad_ply_f_rest_gap", false, 0, 0},  {"bad_ply_count_2pow61", false, 0, 0},
+        {"bad_ply_cr_only", false, 0, 0},     {"bad_ply_all_nan", false, 0, 0},
+        {"bad_cply_nan_bound", false, 0, 0},  {"bad_ply_face_before", false, 0, 0},
     };
     (void)state;
     for (size_t k = 0; k < sizeof files / sizeof *files; k++) {
@@ -335,7 +358,8 @@ static void hostile_files_of_the_repository_are_told_apart(void **state)
     }
 }
 
-/* Files, and one folder that is called like a file, whose format has a reader; other folders belong to cameras_test. */
+/* Files, and one folder that is called like a file, whose format has a reader; other folders belong
+ * to cameras_test. */
 static void every_hostile_file_is_refused_or_read_as_its_index_says(void **state)
 {
     json_t *index = load("bad_index.json"), *b;
@@ -353,11 +377,13 @@ static void every_hostile_file_is_refused_or_read_as_its_index_says(void **state
         }
         check_bad(path, strcmp(json_string_value(json_object_get(b, "expect")), "accept") == 0,
                   (uint64_t)json_integer_value(json_object_get(b, "rows_read")),
-                  (uint64_t)json_integer_value(json_object_get(b, "rows_dropped")), json_object_get(b, "dropped_rows"));
+                  (uint64_t)json_integer_value(json_object_get(b, "rows_dropped")),
+                  json_object_get(b, "dropped_rows"));
         n++;
     }
     json_decref(index);
-    print_message("%zu hostile files tried, %zu skipped: their formats have no reader\n", n, skipped);
+    print_message("%zu hostile files tried, %zu skipped: their formats have no reader\n", n,
+                  skipped);
     assert_true(n >= 85);
 }
 
@@ -366,7 +392,8 @@ static void packed_rows_between_bounds_that_are_no_numbers_are_dropped(void **st
     import_source s;
     kiln_error err = {0};
     (void)state;
-    assert_int_equal(import_source_read("tests/data/ply/bad_cply_nan_bound.ply", &s, &err), KILN_E_INPUT);
+    assert_int_equal(import_source_read("tests/data/ply/bad_cply_nan_bound.ply", &s, &err),
+                     KILN_E_INPUT);
     assert_non_null(strstr(err.msg, "no usable row: 8 of 8 have a position not finite"));
     import_source_free(&s);
 }

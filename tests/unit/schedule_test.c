@@ -9,7 +9,8 @@
 
 static kiln_slots slots;
 
-static kiln_schedule *make(const kiln_schedule_item *items, uint64_t n, unsigned n_slots, bool one_device)
+static kiln_schedule *make(const kiln_schedule_item *items, uint64_t n, unsigned n_slots,
+                           bool one_device)
 {
     kiln_schedule *s;
     slots = (kiln_slots){.n = n_slots, .one_device = one_device};
@@ -31,7 +32,7 @@ static int prefetch(kiln_schedule *s, unsigned slot)
     return kiln_schedule_next(s, slot, false, &item) ? (int)item : -1;
 }
 
-/* ---- order ------------------------------------------------------------------------------------------------------------ */
+/* ---- order ----------------------------------------------------------------------------------- */
 static void bigger_cost_goes_first_and_equal_ones_in_order(void **state)
 {
     (void)state;
@@ -69,7 +70,8 @@ static void a_group_counts_whole_and_stays_with_one_slot_in_its_order(void **sta
 static void who_idles_takes_the_far_end_of_the_fullest_group(void **state)
 {
     (void)state;
-    static const kiln_schedule_item items[] = {{9, 1}, {9, 1}, {9, 1}, {9, 1}, {8, 2}, {8, 2}, {8, 2}};
+    static const kiln_schedule_item items[] = {{9, 1}, {9, 1}, {9, 1}, {9, 1},
+                                               {8, 2}, {8, 2}, {8, 2}};
     kiln_schedule *s = make(items, 7, 3, true);
     assert_int_equal(next(s, 0), 0);
     assert_int_equal(next(s, 1), 4);
@@ -134,7 +136,7 @@ static void what_was_not_begun_goes_back_unharmed_and_out_first(void **state)
     kiln_schedule_free(s);
 }
 
-/* ---- retry ------------------------------------------------------------------------------------------------------------ */
+/* ---- retry ----------------------------------------------------------------------------------- */
 static const kiln_schedule_item one[] = {{1, 0}};
 
 static void a_unit_fails_twice_on_a_device_then_on_another_then_for_good(void **state)
@@ -170,7 +172,8 @@ static void a_single_gpu_has_two_tries_the_cpu_three(void **state)
     }
     kiln_schedule_free(s);
     s = make(one, 1, 2, true); /* in another worker process where there is one */
-    (void)next(s, 0), (void)kiln_schedule_fail(s, 0, 0), (void)next(s, 0), (void)kiln_schedule_fail(s, 0, 0);
+    (void)next(s, 0), (void)kiln_schedule_fail(s, 0, 0), (void)next(s, 0),
+        (void)kiln_schedule_fail(s, 0, 0);
     assert_int_equal(next(s, 0), -1);
     assert_int_equal(next(s, 1), 0);
     kiln_schedule_free(s);
@@ -222,7 +225,7 @@ static void a_slot_is_needed_for_what_the_others_may_not_take(void **state)
     kiln_schedule_free(s);
 }
 
-/* ---- strikes ---------------------------------------------------------------------------------------------------------- */
+/* ---- strikes --------------------------------------------------------------------------------- */
 static void three_different_units_strike_a_device_out(void **state)
 {
     (void)state;

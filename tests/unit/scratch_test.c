@@ -1,5 +1,5 @@
-/* Scratch folders: bakes that share --scratch-dir keep apart, and room is asked for less what a folder holds, files without a
- * name are there for workers and for nobody else. */
+/* Scratch folders: bakes that share --scratch-dir keep apart, and room is asked for less what a
+ * folder holds, files without a name are there for workers and for nobody else. */
 #include "stages/engine/parent/run.h"
 #include "stages/engine/parent/run_memory.h"
 #include "stages/engine/engine_options.h"
@@ -36,7 +36,8 @@ static void put_file(const char *folder, const char *name, uint64_t bytes)
     snprintf(path, sizeof path, "%s/%s", folder, name);
     const int fd = open(path, O_WRONLY | O_CREAT | O_CLOEXEC, 0666);
     assert_true(fd >= 0);
-    assert_int_equal(ftruncate(fd, (off_t)bytes), 0); /* without blocks: the disk of a test is small */
+    /* without blocks: the disk of a test is small */
+    assert_int_equal(ftruncate(fd, (off_t)bytes), 0);
     assert_int_equal(close(fd), 0);
 }
 
@@ -74,8 +75,8 @@ static void bakes_share_a_folder(void **state)
     kiln_engine_values.scratch_dir = NULL;
 }
 
-/* What a plan makes for tasks is where all hosts see it, not in the scratch of one of them. Tasks only find it. The end of the
- * stage removes it, whichever run that is. */
+/* What a plan makes for tasks is where all hosts see it, not in the scratch of one of them. Tasks
+ * only find it. The end of the stage removes it, whichever run that is. */
 static void a_plan_shares_its_folder(void **state)
 {
     static kiln_run r;
@@ -104,7 +105,8 @@ static void a_plan_shares_its_folder(void **state)
     o->shard = "1/2";
     OK(kiln_round_read(&r, &err));
     assert_int_equal(kiln_run_scratch_use(&r), KILN_SCRATCH_READ);
-    OK(kiln_run_scratch(&r, (kiln_hash){{2}}, again, &err)); /* of another plan: neither made, nor the reason to remove the first */
+    /* of another plan: neither made, nor the reason to remove the first */
+    OK(kiln_run_scratch(&r, (kiln_hash){{2}}, again, &err));
     assert_true(kiln_is_dir(path) && !kiln_is_dir(again));
 
     o->shared_dir = shared;
@@ -150,7 +152,8 @@ static void room_is_asked_for_again(void **state)
     kiln_manifest_close(r.manifest);
 }
 
-/* A bake's folder may come from somebody else: nothing is made or removed through a link beside the manifest. */
+/* A bake's folder may come from somebody else: nothing is made or removed through a link beside the
+ * manifest. */
 static void links_are_not_followed(void **state)
 {
     static kiln_run r;
@@ -191,7 +194,8 @@ static unsigned entries_of(const char *folder)
     return n - 2; /* . and .. */
 }
 
-/* Without a name, beside a manifest whose folders are not made yet, or in --scratch-dir; another process may open it. */
+/* Without a name, beside a manifest whose folders are not made yet, or in --scratch-dir; another
+ * process may open it. */
 static void unnamed_files(void **state)
 {
     kiln_error err = {0};

@@ -1,4 +1,5 @@
-/* Seals of scratch files: whatever becomes of a byte, of the length, of the name or of the folder, the file is no longer taken. */
+/* Seals of scratch files: whatever becomes of a byte, of the length, of the name or of the folder,
+ * the file is no longer taken. */
 #include "stages/spatial/scratch_file.h"
 
 #include "base/file.h"
@@ -183,7 +184,8 @@ static void each_byte_is_written_once(void **state)
     for (int twice = 0; twice < 2; twice++) {
         OK(kiln_scratch_create(folder, "file", BYTES, &f, &err));
         OK(kiln_scratch_write(&f, 0, bytes_of, PIECE, &err));
-        OK(kiln_scratch_write(&f, twice ? PIECE - 1 : PIECE + 1, bytes_of, BYTES - PIECE - 1, &err));
+        OK(kiln_scratch_write(&f, twice ? PIECE - 1 : PIECE + 1, bytes_of, BYTES - PIECE - 1,
+                              &err));
         assert_int_equal(kiln_scratch_finish(&f, &err), KILN_E_BUG);
         assert_false(exists(folder, "file"));
         assert_false(exists(folder, "file.part"));
@@ -202,7 +204,8 @@ static void threads_write_at_once(void **state)
     OK(kiln_scratch_create(folder, "file", sizeof data, &f, &err));
 #pragma omp parallel for num_threads(THREADS) schedule(static, 1) reduction(+ : failed)
     for (int i = 0; i < THREADS * EACH; i++)
-        failed += kiln_scratch_write(&f, (uint64_t)i * SOME, data + (size_t)i * SOME, SOME, NULL) != KILN_OK;
+        failed += kiln_scratch_write(&f, (uint64_t)i * SOME, data + (size_t)i * SOME, SOME, NULL) !=
+                  KILN_OK;
     assert_int_equal(failed, 0);
     OK(kiln_scratch_finish(&f, &err));
     assert_true(is_kept(folder, "file", sizeof data));
@@ -214,9 +217,11 @@ int main(void)
         cmocka_unit_test_setup_teardown(what_was_written_is_kept, make_scratch, remove_scratch),
         cmocka_unit_test_setup_teardown(every_bit_counts, make_scratch, remove_scratch),
         cmocka_unit_test_setup_teardown(every_length_counts, make_scratch, remove_scratch),
-        cmocka_unit_test_setup_teardown(a_file_is_of_its_name_and_folder, make_scratch, remove_scratch),
+        cmocka_unit_test_setup_teardown(a_file_is_of_its_name_and_folder, make_scratch,
+                                        remove_scratch),
         cmocka_unit_test_setup_teardown(what_is_no_file_goes, make_scratch, remove_scratch),
-        cmocka_unit_test_setup_teardown(what_cannot_be_removed_is_named, make_scratch, remove_scratch),
+        cmocka_unit_test_setup_teardown(what_cannot_be_removed_is_named, make_scratch,
+                                        remove_scratch),
         cmocka_unit_test_setup_teardown(each_byte_is_written_once, make_scratch, remove_scratch),
         cmocka_unit_test_setup_teardown(threads_write_at_once, make_scratch, remove_scratch),
     };

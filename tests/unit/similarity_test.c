@@ -1,4 +1,5 @@
-/* similarity_test -- what is moved is seen as before: rows, spherical harmonics and poses against their definitions. */
+/* similarity_test -- what is moved is seen as before: rows, spherical harmonics and poses against
+ * their definitions. */
 #include "kernels/math/real64.h"
 #include "kernels/project/sh_math.h"
 #include "kernels/similarity/similarity.h"
@@ -33,7 +34,8 @@ static void random_turn(kiln_similarity *s)
 
 static void turn_vector(const double r[9], const double x[3], double out[3])
 {
-    for (int i = 0; i < 3; i++) out[i] = r[3 * i] * x[0] + r[3 * i + 1] * x[1] + r[3 * i + 2] * x[2];
+    for (int i = 0; i < 3; i++)
+        out[i] = r[3 * i] * x[0] + r[3 * i + 1] * x[1] + r[3 * i + 2] * x[2];
 }
 
 static void degrees_are_those_of_libm(void **state)
@@ -43,13 +45,15 @@ static void degrees_are_those_of_libm(void **state)
         const double d = 2000 * uniform(), exact = fmod(d, 360) * (acos(-1) / 180);
         double s, c;
         kiln_sincos_degrees(d, &s, &c);
-        assert_true(fabs(s - sin(exact)) < 1.5e-15 && fabs(c - cos(exact)) < 1.5e-15); /* of which libm's argument has 1e-15 */
+        /* of which libm's argument has 1e-15 */
+        assert_true(fabs(s - sin(exact)) < 1.5e-15 && fabs(c - cos(exact)) < 1.5e-15);
     }
     static const double sines[4] = {0, 1, 0, -1};
     for (int k = -9; k <= 9; k++) {
         double s, c;
         kiln_sincos_degrees(90.0 * k, &s, &c);
-        assert_true(s == sines[k & 3] && c == sines[(k + 1) & 3] && !(signbit(s) && s == 0) && !(signbit(c) && c == 0));
+        assert_true(s == sines[k & 3] && c == sines[(k + 1) & 3] && !(signbit(s) && s == 0) &&
+                    !(signbit(c) && c == 0));
         kiln_sincos_degrees(90.0 * k + 45, &s, &c);
         assert_true(fabs(s) == fabs(c) && fabs(s * s - 0.5) < 1e-15);
     }
@@ -77,8 +81,10 @@ static void parts_are_put_together(void **state)
 {
     (void)state;
     for (int round = 0; round < 200; round++) {
-        const double ta[3] = {uniform(), uniform(), uniform()}, tb[3] = {uniform(), uniform(), uniform()};
-        const double da[3] = {180 * uniform(), 180 * uniform(), 180 * uniform()}, db[3] = {90, -180, 180 * uniform()};
+        const double ta[3] = {uniform(), uniform(), uniform()},
+                     tb[3] = {uniform(), uniform(), uniform()};
+        const double da[3] = {180 * uniform(), 180 * uniform(), 180 * uniform()},
+                     db[3] = {90, -180, 180 * uniform()};
         kiln_similarity a, b, both, again;
         double q[4], m[9], x[3] = {uniform(), uniform(), uniform()}, y[3] = {x[0], x[1], x[2]};
         kiln_similarity_of_degrees(ta, da, 2.5, &a);
@@ -89,34 +95,39 @@ static void parts_are_put_together(void **state)
         kiln_similarity_rows(&both, 1, &(kiln_similarity_planes){.n = 1, .means = y});
         for (int i = 0; i < 3; i++) assert_true(fabs(x[i] - y[i]) < 1e-14);
         kiln_similarity_quat(&both, q);
-        assert_true(q[0] >= 0 && fabs(q[0] * q[0] + q[1] * q[1] + q[2] * q[2] + q[3] * q[3] - 1) < 1e-14);
+        assert_true(q[0] >= 0 &&
+                    fabs(q[0] * q[0] + q[1] * q[1] + q[2] * q[2] + q[3] * q[3] - 1) < 1e-14);
         for (int i = 0; i < 4; i++) q[i] *= -1e-170;
         assert_true(kiln_similarity_of_quat(both.t, q, both.scale, &again));
         for (int i = 0; i < 9; i++) assert_true(fabs(again.r[i] - both.r[i]) < 1e-14);
         for (int i = 0; i < 9; i++) m[i] = both.scale * both.r[i];
         assert_true(kiln_similarity_of_matrix(m, both.t, 1e-6, &again));
         for (int i = 0; i < 9; i++) assert_true(fabs(again.r[i] - both.r[i]) < 1e-14);
-        assert_true(fabs(again.scale - both.scale) < 1e-15 && memcmp(again.t, both.t, sizeof again.t) == 0);
+        assert_true(fabs(again.scale - both.scale) < 1e-15 &&
+                    memcmp(again.t, both.t, sizeof again.t) == 0);
     }
 }
 
 static void matrices_that_are_none(void **state)
 {
     (void)state;
-    static const double bad[][9] = {{-1, 0, 0, 0, 1, 0, 0, 0, 1},   {1, 0.01, 0, 0, 1, 0, 0, 0, 1},
-                                    {1, 0, 0, 0, 1, 0, 0, 0, 1.01}, {0, 0, 0, 0, 0, 0, 0, 0, 0},
-                                    {NAN, 0, 0, 0, 1, 0, 0, 0, 1},  {INFINITY, 0, 0, 0, 1, 0, 0, 0, 1},
-                                    {-1, 0, 0, 0, -1, 0, 0, 0, -1}};
+    static const double bad[][9] = {
+        {-1, 0, 0, 0, 1, 0, 0, 0, 1},   {1, 0.01, 0, 0, 1, 0, 0, 0, 1},
+        {1, 0, 0, 0, 1, 0, 0, 0, 1.01}, {0, 0, 0, 0, 0, 0, 0, 0, 0},
+        {NAN, 0, 0, 0, 1, 0, 0, 0, 1},  {INFINITY, 0, 0, 0, 1, 0, 0, 0, 1},
+        {-1, 0, 0, 0, -1, 0, 0, 0, -1}};
     kiln_similarity s;
     for (size_t i = 0; i < sizeof bad / sizeof *bad; i++) {
         assert_false(kiln_similarity_of_matrix(bad[i], nowhere, 1e-4, &s));
         assert_true(kiln_similarity_is_identity(&s));
     }
-    static const double none[][4] = {{0, 0, 0, 0}, {NAN, 1, 0, 0}, {0, 1, NAN, 0}, {INFINITY, 0, 0, 0}};
-    for (size_t i = 0; i < sizeof none / sizeof *none; i++) assert_false(kiln_similarity_of_quat(nowhere, none[i], 1, &s));
+    static const double none[][4] = {
+        {0, 0, 0, 0}, {NAN, 1, 0, 0}, {0, 1, NAN, 0}, {INFINITY, 0, 0, 0}};
+    for (size_t i = 0; i < sizeof none / sizeof *none; i++)
+        assert_false(kiln_similarity_of_quat(nowhere, none[i], 1, &s));
 }
 
-/* ---- spherical harmonics ----------------------------------------------------------------------------------------------------- */
+/* ---- spherical harmonics --------------------------------------------------------------------- */
 
 static void basis(const double d[3], float b[K])
 {
@@ -127,7 +138,8 @@ static void basis(const double d[3], float b[K])
     kiln_sh_basis4(x, y, z, b + 15);
 }
 
-/* What a Gaussian shows in direction R d after the turn is what it showed in direction d before, degree by degree. */
+/* What a Gaussian shows in direction R d after the turn is what it showed in direction d before,
+ * degree by degree. */
 static void turned_colours_are_the_same(void **state)
 {
     (void)state;
@@ -139,8 +151,9 @@ static void turned_colours_are_the_same(void **state)
             kiln_similarity s;
             random_turn(&s);
             for (uint32_t i = 0; i < 3 * k * N; i++) turned[i] = shN[i] = (float)uniform();
-            kiln_similarity_rows(&s, 1 + (unsigned)round % 3,
-                                 &(kiln_similarity_planes){.n = N, .shN = turned, .sh_degree = degree});
+            kiln_similarity_rows(
+                &s, 1 + (unsigned)round % 3,
+                &(kiln_similarity_planes){.n = N, .shN = turned, .sh_degree = degree});
             for (uint32_t i = 0; i < N; i++) {
                 double d[3] = {uniform(), uniform(), uniform()}, to[3];
                 const double length = sqrt(d[0] * d[0] + d[1] * d[1] + d[2] * d[2]);
@@ -161,13 +174,15 @@ static void turned_colours_are_the_same(void **state)
         }
 }
 
-/* The signs of spherical harmonics (kernels/project/sh_math.h), for a half turn about each axis. Its last one, of order 4 and
- * degree 4, is y there; the function is x^4 - 6 x^2 y^2 + y^4, which no sign changes. */
+/* The signs of spherical harmonics (kernels/project/sh_math.h), for a half turn about each axis.
+ * Its last one, of order 4 and degree 4, is y there; the function is x^4 - 6 x^2 y^2 + y^4, which
+ * no sign changes. */
 static void half_turns_change_signs(void **state)
 {
     (void)state;
-    static const char *const products[K] = {"y", "z", "x", "xy", "yz", "",   "xz", "", "y",  "xyz", "y",  "z",
-                                            "x", "z", "x", "xy", "yz", "xy", "yz", "", "xz", "",    "xz", ""};
+    static const char *const products[K] = {"y",  "z",   "x",  "xy", "yz", "",  "xz", "",
+                                            "y",  "xyz", "y",  "z",  "x",  "z", "x",  "xy",
+                                            "yz", "xy",  "yz", "",   "xz", "",  "xz", ""};
     static const double signs[3][3] = {{1, -1, -1}, {-1, 1, -1}, {-1, -1, 1}};
     for (int t = 0; t < 3; t++) {
         kiln_similarity s;
@@ -175,13 +190,15 @@ static void half_turns_change_signs(void **state)
         float shN[3 * K], was[3 * K], quat[4] = {0.1f, -0.2f, 0.3f, 0.4f};
         kiln_similarity_of_degrees(nowhere, degrees, 1, &s);
         for (int i = 0; i < 3 * K; i++) shN[i] = was[i] = (float)uniform();
-        kiln_similarity_rows(&s, 1, &(kiln_similarity_planes){.n = 1, .quats = quat, .shN = shN, .sh_degree = 4});
+        kiln_similarity_rows(
+            &s, 1, &(kiln_similarity_planes){.n = 1, .quats = quat, .shN = shN, .sh_degree = 4});
         for (int k = 0; k < K; k++) {
             double sign = 1;
             for (const char *c = products[k]; *c; c++) sign *= signs[t][*c - 'x'];
             for (int c = 0; c < 3; c++) assert_true(shN[3 * k + c] == (float)sign * was[3 * k + c]);
         }
-        static const float want[3][4] = {{0.2f, 0.1f, -0.4f, 0.3f}, {-0.3f, 0.4f, 0.1f, 0.2f}, {-0.4f, -0.3f, -0.2f, 0.1f}};
+        static const float want[3][4] = {
+            {0.2f, 0.1f, -0.4f, 0.3f}, {-0.3f, 0.4f, 0.1f, 0.2f}, {-0.4f, -0.3f, -0.2f, 0.1f}};
         for (int i = 0; i < 4; i++) assert_true(fabsf(quat[i]) == fabsf(want[t][i]));
     }
 }
@@ -199,7 +216,8 @@ static void matrices_are_a_group(void **state)
         kiln_sh_turn_of(a.r, &ma);
         kiln_sh_turn_of(b.r, &mb);
         kiln_sh_turn_of(both.r, &m);
-        const double *pa[4] = {ma.m1, ma.m2, ma.m3, ma.m4}, *pb[4] = {mb.m1, mb.m2, mb.m3, mb.m4}, *p[4] = {m.m1, m.m2, m.m3, m.m4};
+        const double *pa[4] = {ma.m1, ma.m2, ma.m3, ma.m4}, *pb[4] = {mb.m1, mb.m2, mb.m3, mb.m4},
+                     *p[4] = {m.m1, m.m2, m.m3, m.m4};
         for (int l = 1; l <= 4; l++) {
             const int size = 2 * l + 1;
             for (int i = 0; i < size; i++)
@@ -216,7 +234,7 @@ static void matrices_are_a_group(void **state)
     }
 }
 
-/* ---- rows and poses ---------------------------------------------------------------------------------------------- */
+/* ---- rows and poses -------------------------------------------------------------------------- */
 
 static void fill(uint64_t n, double *means, float *scales, float *quats, float *shN)
 {
@@ -235,7 +253,8 @@ static void what_does_nothing_changes_no_bit(void **state)
     (void)state;
     enum { N = 700 };
     static double means[3 * N], means_was[3 * N];
-    static float scales[3 * N], scales_was[3 * N], quats[4 * N], quats_was[4 * N], shN[3 * K * N], shN_was[3 * K * N];
+    static float scales[3 * N], scales_was[3 * N], quats[4 * N], quats_was[4 * N], shN[3 * K * N],
+        shN_was[3 * K * N];
     const double turned[3] = {360, -360, 720}, away[3] = {1, 2, 3};
     kiln_similarity s;
     fill(N, means, scales, quats, shN);
@@ -245,22 +264,35 @@ static void what_does_nothing_changes_no_bit(void **state)
     memcpy(shN_was, shN, sizeof shN);
     kiln_similarity_of_degrees(nowhere, turned, 1, &s);
     assert_true(kiln_similarity_is_identity(&s));
-    kiln_similarity_rows(
-        &s, 2, &(kiln_similarity_planes){.n = N, .means = means, .log_scales = scales, .quats = quats, .shN = shN, .sh_degree = 4});
+    kiln_similarity_rows(&s, 2,
+                         &(kiln_similarity_planes){.n = N,
+                                                   .means = means,
+                                                   .log_scales = scales,
+                                                   .quats = quats,
+                                                   .shN = shN,
+                                                   .sh_degree = 4});
     assert_memory_equal(means, means_was, sizeof means);
     assert_memory_equal(scales, scales_was, sizeof scales);
     kiln_similarity_of_degrees(away, straight, 1, &s);
     assert_false(kiln_similarity_is_identity(&s));
-    kiln_similarity_rows(
-        &s, 2, &(kiln_similarity_planes){.n = N, .means = means, .log_scales = scales, .quats = quats, .shN = shN, .sh_degree = 4});
+    kiln_similarity_rows(&s, 2,
+                         &(kiln_similarity_planes){.n = N,
+                                                   .means = means,
+                                                   .log_scales = scales,
+                                                   .quats = quats,
+                                                   .shN = shN,
+                                                   .sh_degree = 4});
     assert_memory_equal(scales, scales_was, sizeof scales);
     kiln_similarity_of_degrees(away, straight, 2, &s);
-    kiln_similarity_rows(&s, 2,
-                         &(kiln_similarity_planes){.n = N, .log_scales = scales, .quats = quats, .shN = shN, .sh_degree = 4});
+    kiln_similarity_rows(
+        &s, 2,
+        &(kiln_similarity_planes){
+            .n = N, .log_scales = scales, .quats = quats, .shN = shN, .sh_degree = 4});
     assert_memory_equal(quats, quats_was, sizeof quats);
     assert_memory_equal(shN, shN_was, sizeof shN);
     for (int i = 0; i < 3 * N; i++)
-        assert_true(scales[i] == (float)((double)scales_was[i] + 0.69314718055994531) || fabs((double)scales[i]) < 1e-3);
+        assert_true(scales[i] == (float)((double)scales_was[i] + 0.69314718055994531) ||
+                    fabs((double)scales[i]) < 1e-3);
     assert_true(scales[1] == -INFINITY);
 }
 
@@ -269,15 +301,18 @@ static void covariance(const float q[4], const float log_scale[3], double out[9]
 {
     double length = 0, r[9];
     for (int i = 0; i < 4; i++) length += (double)q[i] * (double)q[i];
-    const double f = 1 / sqrt(length), w = f * (double)q[0], x = f * (double)q[1], y = f * (double)q[2], z = f * (double)q[3];
-    const double rows[9] = {1 - 2 * (y * y + z * z), 2 * (x * y - w * z),     2 * (x * z + w * y),
-                            2 * (x * y + w * z),     1 - 2 * (x * x + z * z), 2 * (y * z - w * x),
-                            2 * (x * z - w * y),     2 * (y * z + w * x),     1 - 2 * (x * x + y * y)};
+    const double f = 1 / sqrt(length), w = f * (double)q[0], x = f * (double)q[1],
+                 y = f * (double)q[2], z = f * (double)q[3];
+    const double rows[9] = {
+        1 - 2 * (y * y + z * z), 2 * (x * y - w * z),     2 * (x * z + w * y),
+        2 * (x * y + w * z),     1 - 2 * (x * x + z * z), 2 * (y * z - w * x),
+        2 * (x * z - w * y),     2 * (y * z + w * x),     1 - 2 * (x * x + y * y)};
     memcpy(r, rows, sizeof r);
     memset(out, 0, 9 * sizeof *out);
     for (int i = 0; i < 3; i++)
         for (int j = 0; j < 3; j++)
-            for (int k = 0; k < 3; k++) out[3 * i + j] += r[3 * i + k] * r[3 * j + k] * exp(2 * (double)log_scale[k]);
+            for (int k = 0; k < 3; k++)
+                out[3 * i + j] += r[3 * i + k] * r[3 * j + k] * exp(2 * (double)log_scale[k]);
 }
 
 static void gaussians_are_moved(void **state)
@@ -286,7 +321,8 @@ static void gaussians_are_moved(void **state)
     const double away[3] = {1, -2, 3};
     for (int round = 0; round < 300; round++) {
         const double degrees[3] = {180 * uniform(), 180 * uniform(), 180 * uniform()};
-        double mean[3] = {uniform(), uniform(), uniform()}, was[3] = {mean[0], mean[1], mean[2]}, want[3], before[9], after[9];
+        double mean[3] = {uniform(), uniform(), uniform()}, was[3] = {mean[0], mean[1], mean[2]},
+               want[3], before[9], after[9];
         float q[4], log_scale[3], length = 0, length_after = 0;
         kiln_similarity s;
         kiln_similarity_of_degrees(away, degrees, 3, &s);
@@ -294,7 +330,9 @@ static void gaussians_are_moved(void **state)
         for (int i = 0; i < 3; i++) log_scale[i] = (float)uniform();
         for (int i = 0; i < 4; i++) length += q[i] * q[i];
         covariance(q, log_scale, before);
-        kiln_similarity_rows(&s, 1, &(kiln_similarity_planes){.n = 1, .means = mean, .log_scales = log_scale, .quats = q});
+        kiln_similarity_rows(
+            &s, 1,
+            &(kiln_similarity_planes){.n = 1, .means = mean, .log_scales = log_scale, .quats = q});
         for (int i = 0; i < 4; i++) length_after += q[i] * q[i];
         assert_true(fabsf(length_after - length) < 1e-6f * (1 + length));
         covariance(q, log_scale, after);
@@ -304,7 +342,8 @@ static void gaussians_are_moved(void **state)
             for (int j = 0; j < 3; j++) {
                 double turned = 0;
                 for (int a = 0; a < 3; a++)
-                    for (int b = 0; b < 3; b++) turned += 9 * s.r[3 * i + a] * before[3 * a + b] * s.r[3 * j + b];
+                    for (int b = 0; b < 3; b++)
+                        turned += 9 * s.r[3 * i + a] * before[3 * a + b] * s.r[3 * j + b];
                 assert_true(fabs(turned - after[3 * i + j]) < 2e-5);
             }
     }
@@ -315,8 +354,10 @@ static void cameras_see_the_same(void **state)
     (void)state;
     for (int round = 0; round < 300; round++) {
         const double away[3] = {10 * uniform(), 10 * uniform(), 10 * uniform()};
-        const double degrees[3] = {180 * uniform(), 180 * uniform(), 180 * uniform()}, scale = 1.5 + uniform();
-        double x[3] = {uniform(), uniform(), uniform()}, r[9], t[3] = {uniform(), uniform(), uniform()}, was[3], is[3];
+        const double degrees[3] = {180 * uniform(), 180 * uniform(), 180 * uniform()},
+                     scale = 1.5 + uniform();
+        double x[3] = {uniform(), uniform(), uniform()}, r[9],
+               t[3] = {uniform(), uniform(), uniform()}, was[3], is[3];
         const double t_was[3] = {t[0], t[1], t[2]};
         kiln_similarity s, pose;
         random_turn(&pose);
@@ -337,11 +378,16 @@ static void cameras_see_the_same(void **state)
 int main(void)
 {
     const struct CMUnitTest tests[] = {
-        cmocka_unit_test(degrees_are_those_of_libm),   cmocka_unit_test(turns_are_z_after_y_after_x),
-        cmocka_unit_test(parts_are_put_together),      cmocka_unit_test(matrices_that_are_none),
-        cmocka_unit_test(turned_colours_are_the_same), cmocka_unit_test(half_turns_change_signs),
-        cmocka_unit_test(matrices_are_a_group),        cmocka_unit_test(what_does_nothing_changes_no_bit),
-        cmocka_unit_test(gaussians_are_moved),         cmocka_unit_test(cameras_see_the_same),
+        cmocka_unit_test(degrees_are_those_of_libm),
+        cmocka_unit_test(turns_are_z_after_y_after_x),
+        cmocka_unit_test(parts_are_put_together),
+        cmocka_unit_test(matrices_that_are_none),
+        cmocka_unit_test(turned_colours_are_the_same),
+        cmocka_unit_test(half_turns_change_signs),
+        cmocka_unit_test(matrices_are_a_group),
+        cmocka_unit_test(what_does_nothing_changes_no_bit),
+        cmocka_unit_test(gaussians_are_moved),
+        cmocka_unit_test(cameras_see_the_same),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

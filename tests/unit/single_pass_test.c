@@ -1,5 +1,6 @@
-/* single_pass_test -- pictures drawn in a single pass (kernels/draw/single_pass.c), on a device of host memory: they have the bits
- * of the counted pictures, within any bounds and when a step fails. */
+/* single_pass_test -- pictures drawn in a single pass (kernels/draw/single_pass.c), on a device of
+ * host memory: they have the bits of the counted pictures, within any bounds and when a step
+ * fails. */
 #include "kernels/draw/store.h"
 #include "tests/unit/draw_device.h"
 
@@ -11,7 +12,9 @@ enum { AT_ONCE = 3 }; /* launches of a scene in one piece: project, tile_lists, 
 static kiln_status view_draw(const device *d, scene *s, const picture *right, kiln_error *err)
 {
     kiln_draw_stats stats = {.drawn = 77};
-    picture p = {.pixels = right->pixels, .rgba = memory(right->pixels, 16), .depth = memory(right->pixels, 4)};
+    picture p = {.pixels = right->pixels,
+                 .rgba = memory(right->pixels, 16),
+                 .depth = memory(right->pixels, 4)};
     s->draw.store = d->store;
     fake.launches = fake.waits = s->asked = 0;
     fake.bytes_in = fake.bytes_out = 0;
@@ -35,10 +38,12 @@ static kiln_status view_draw(const device *d, scene *s, const picture *right, ki
 static void must_draw(const device *d, scene *s, const picture *right)
 {
     kiln_error err = {0};
-    if (view_draw(d, s, right, &err) != KILN_OK) fail_msg("cap %llu: %s", (unsigned long long)d->cap, err.msg);
+    if (view_draw(d, s, right, &err) != KILN_OK)
+        fail_msg("cap %llu: %s", (unsigned long long)d->cap, err.msg);
 }
 
-/* The first picture tells how much room the second needs, of which nothing but the picture and a few numbers leave the device. */
+/* The first picture tells how much room the second needs, of which nothing but the picture and a
+ * few numbers leave the device. */
 static void a_second_picture_waits_once(void **state)
 {
     scene s;
@@ -67,8 +72,8 @@ static void a_second_picture_waits_once(void **state)
     scene_free(&s);
 }
 
-/* The picture stays where it is; its hashes, the rows of its PNG and its bytes come, with or without its floats. A large picture is
- * drawn and copied in parts. */
+/* The picture stays where it is; its hashes, the rows of its PNG and its bytes come, with or
+ * without its floats. A large picture is drawn and copied in parts. */
 static void check_outputs(uint32_t width, uint32_t height, kiln_pixel_layout layout, unsigned step)
 {
     enum { FLOATS = 1, DEPTH = 2, HASHES = 4, ROWS = 8, COLOURS = 16, ALL = 31, NUMBERS = 64 };
@@ -77,11 +82,20 @@ static void check_outputs(uint32_t width, uint32_t height, kiln_pixel_layout lay
     picture right;
     scene_make(&s, width, height, KILN_PROFILE_INRIA, 14);
     draw_on_cpu(&right, &s);
-    kiln_png_rows_args png = {.width = width, .height = height, .n = height, .step = 4, .channels = 4, .bits = 8, .straight = true};
-    const size_t pixels = right.pixels, hash_bytes = KILN_PIXEL_HASH_BYTES * kiln_pixel_pieces(pixels);
+    kiln_png_rows_args png = {.width = width,
+                              .height = height,
+                              .n = height,
+                              .step = 4,
+                              .channels = 4,
+                              .bits = 8,
+                              .straight = true};
+    const size_t pixels = right.pixels,
+                 hash_bytes = KILN_PIXEL_HASH_BYTES * kiln_pixel_pieces(pixels);
     const size_t row_bytes = png.n * kiln_png_row_bytes(&png);
-    kiln_pixel_bytes_args colours = {.width = width - 2, .height = height / 2, .stride = width, .layout = layout};
-    const size_t colour_bytes = kiln_pixel_bytes_size(colours.layout, colours.width, colours.height);
+    kiln_pixel_bytes_args colours = {
+        .width = width - 2, .height = height / 2, .stride = width, .layout = layout};
+    const size_t colour_bytes =
+        kiln_pixel_bytes_size(colours.layout, colours.width, colours.height);
     const size_t all_bytes = hash_bytes + row_bytes + colour_bytes;
     unsigned char *const want = memory(all_bytes, 1), *const got = memory(all_bytes, 1);
     unsigned char *const work = memory(2 * row_bytes, 1);
@@ -114,26 +128,30 @@ static void check_outputs(uint32_t width, uint32_t height, kiln_pixel_layout lay
         const size_t bytes = (which & FLOATS ? 16 * pixels : 0) + (which & DEPTH ? 4 * pixels : 0) +
                              (which & HASHES ? hash_bytes : 0) + (which & ROWS ? row_bytes : 0) +
                              (which & COLOURS ? colour_bytes : 0);
-        const kiln_draw_want pass = {.ways = KILN_DRAW_SINGLE_PASS, .background = background, .single_pass = &to};
+        const kiln_draw_want pass = {
+            .ways = KILN_DRAW_SINGLE_PASS, .background = background, .single_pass = &to};
         kiln_draw_stats stats;
         memset(got, 0, all_bytes);
         fake.launches = fake.waits = 0;
         fake.bytes_out = 0;
         assert_int_equal(kiln_draw(d.runner, &s.draw, &pass, &stats, &err), KILN_OK);
-        assert_true(stats.way == KILN_DRAW_SINGLE_PASS && fake.waits == 1 && fake.bytes_out >= bytes &&
-                    fake.bytes_out < bytes + NUMBERS);
+        assert_true(stats.way == KILN_DRAW_SINGLE_PASS && fake.waits == 1 &&
+                    fake.bytes_out >= bytes && fake.bytes_out < bytes + NUMBERS);
         const bool cut = which & COLOURS && layout != KILN_PIXELS_YUV420;
-        const size_t large = (which & FLOATS ? 16 * pixels : 0) + (which & ROWS ? row_bytes : 0) + (cut ? colour_bytes : 0);
+        const size_t large = (which & FLOATS ? 16 * pixels : 0) + (which & ROWS ? row_bytes : 0) +
+                             (cut ? colour_bytes : 0);
         const unsigned parts = 1 + (unsigned)(large / BYTES_OF_A_PART);
         unsigned launches = AT_ONCE - 1 + parts + !!(which & HASHES) + (which & ROWS ? parts : 0);
-        if (which & COLOURS) launches += cut && parts > 1 ? parts - 1 : 1; /* none of them are in the last part */
+        /* none of them are in the last part */
+        if (which & COLOURS) launches += cut && parts > 1 ? parts - 1 : 1;
         assert_int_equal(fake.launches, launches);
         assert_int_equal(stats.pairs, right.pairs);
         if (which & FLOATS) assert_memory_equal(rgba, right.rgba, 16 * pixels);
         if (which & DEPTH) assert_memory_equal(depth, right.depth, 4 * pixels);
         if (which & HASHES) assert_memory_equal(got, want, hash_bytes);
         if (which & ROWS) assert_memory_equal(got + hash_bytes, want + hash_bytes, row_bytes);
-        if (which & COLOURS) assert_memory_equal(colours.bytes, want + hash_bytes + row_bytes, colour_bytes);
+        if (which & COLOURS)
+            assert_memory_equal(colours.bytes, want + hash_bytes + row_bytes, colour_bytes);
         free(depth);
         free(rgba);
     }
@@ -153,10 +171,12 @@ static void what_is_not_wanted_stays_on_the_device(void **state)
     check_outputs(1030, 531, KILN_PIXELS_RGB, 5);
 }
 
-/* At every cap the right picture; and planes that are there are not thrown out for the room of one. */
+/* At every cap the right picture; and planes that are there are not thrown out for the room of
+ * one. */
 static void no_cap_changes_a_picture(void **state)
 {
-    enum { BY_CHUNKS = 6, FEW = 4 << 20 }; /* project and visible_gather of two chunks; bytes of which each counts */
+    /* project and visible_gather of two chunks; bytes of which each counts */
+    enum { BY_CHUNKS = 6, FEW = 4 << 20 };
     scene s;
     picture right;
     unsigned at_once = 0, by_chunks = 0, counted = 0;
@@ -181,8 +201,8 @@ static void no_cap_changes_a_picture(void **state)
     scene_free(&s);
 }
 
-/* More is to be seen than there is room for: a second pass has room, as has the next one. If both bounds are too low, the second
- * pass lacks room for pairs, which the first could not count. */
+/* More is to be seen than there is room for: a second pass has room, as has the next one. If both
+ * bounds are too low, the second pass lacks room for pairs, which the first could not count. */
 static void bounds_that_were_too_low_are_made_up_for(void **state)
 {
     scene s;
@@ -190,7 +210,8 @@ static void bounds_that_were_too_low_are_made_up_for(void **state)
     (void)state;
     scene_make(&s, 333, 217, KILN_PROFILE_INRIA, 17);
     draw_on_cpu(&right, &s);
-    assert_true(right.drawing.n > 300 && right.pairs > 300); /* more than what is added to any bound */
+    /* more than what is added to any bound */
+    assert_true(right.drawing.n > 300 && right.pairs > 300);
     device d = device_open(LARGE);
     must_draw(&d, &s, &right);
     for (unsigned which = 1; which <= 3; which++) {
@@ -222,10 +243,12 @@ static void what_the_most_had_fades(void **state)
     device d = device_open(LARGE);
     must_draw(&d, &s, &right);
     kiln_store_sizes(d.store)->pairs = MANY;
-    for (uint64_t before = MANY; kiln_store_sizes(d.store)->pairs > right.pairs; before = kiln_store_sizes(d.store)->pairs) {
+    for (uint64_t before = MANY; kiln_store_sizes(d.store)->pairs > right.pairs;
+         before = kiln_store_sizes(d.store)->pairs) {
         must_draw(&d, &s, &right);
         assert_int_equal(fake.launches, AT_ONCE);
-        assert_true(kiln_store_sizes(d.store)->pairs < before && kiln_store_sizes(d.store)->pairs > before - before / 32);
+        assert_true(kiln_store_sizes(d.store)->pairs < before &&
+                    kiln_store_sizes(d.store)->pairs > before - before / 32);
     }
     assert_int_equal(kiln_store_sizes(d.store)->pairs, right.pairs);
     assert_int_equal(kiln_store_sizes(d.store)->visible, right.drawing.n);
@@ -292,24 +315,27 @@ static void a_chunk_comes_when_it_is_seen_first(void **state)
     scene_free(&s);
 }
 
-/* ---- failures ----------------------------------------------------------------------------------------------------------- */
+/* ---- failures -------------------------------------------------------------------------------- */
 
-/* The step fails at its 1st, 2nd, ... time of a second picture, whose bounds hold or do not. Returns how many times there are. */
-static unsigned break_second(scene *s, const picture *right, uint64_t cap, bool too_low, fake_step step, kiln_status want)
+/* The step fails at its 1st, 2nd, ... time of a second picture, whose bounds hold or do not.
+ * Returns how many times there are. */
+static unsigned break_second(scene *s, const picture *right, uint64_t cap, bool too_low,
+                             fake_step step, kiln_status want)
 {
     for (unsigned time = 1;; time++) {
         kiln_error err = {0};
         device d = device_open(cap);
         must_draw(&d, s, right);
-        if (too_low)
-            kiln_store_sizes(d.store)->visible = kiln_store_sizes(d.store)->pairs = 1; /* two passes, then the counted picture */
+        if (too_low) /* two passes, then the counted picture */
+            kiln_store_sizes(d.store)->visible = kiln_store_sizes(d.store)->pairs = 1;
         fake.fail = step;
         fake.fail_in = time;
         const kiln_status st = view_draw(&d, s, right, &err);
         const bool failed = fake.fail_in == 0;
         assert_int_equal(st, failed ? want : KILN_OK);
         fake.fail = FAKE_NOTHING;
-        for (unsigned turn = 0; turn < 2; turn++) must_draw(&d, s, right); /* nothing half done is taken for done */
+        /* nothing half done is taken for done */
+        for (unsigned turn = 0; turn < 2; turn++) must_draw(&d, s, right);
         device_close(&d);
         if (!failed) return time - 1;
     }
@@ -324,12 +350,15 @@ static void what_breaks_off_leaves_nothing(void **state)
     scene_make(&s, 333, 217, KILN_PROFILE_INRIA, 17);
     draw_on_cpu(&right, &s);
     for (unsigned c = 0; c < sizeof caps / sizeof *caps; c++) {
-        assert_true(break_second(&s, &right, caps[c], false, FAKE_LAUNCH, KILN_E_DEVICE) >= AT_ONCE);
+        assert_true(break_second(&s, &right, caps[c], false, FAKE_LAUNCH, KILN_E_DEVICE) >=
+                    AT_ONCE);
         assert_true(break_second(&s, &right, caps[c], false, FAKE_COPY_OUT, KILN_E_DEVICE) >= 3);
         assert_true(break_second(&s, &right, caps[c], false, FAKE_WAIT, KILN_E_DEVICE) >= 1);
-        assert_true(break_second(&s, &right, caps[c], true, FAKE_LAUNCH, KILN_E_DEVICE) > AT_ONCE + 5);
+        assert_true(break_second(&s, &right, caps[c], true, FAKE_LAUNCH, KILN_E_DEVICE) >
+                    AT_ONCE + 5);
         assert_true(break_second(&s, &right, caps[c], true, FAKE_WAIT, KILN_E_DEVICE) > 3);
-        (void)break_second(&s, &right, caps[c], false, FAKE_FULL, KILN_OK); /* memory that is gone is no failure */
+        /* memory that is gone is no failure */
+        (void)break_second(&s, &right, caps[c], false, FAKE_FULL, KILN_OK);
     }
     picture_free(&right);
     scene_free(&s);
@@ -391,5 +420,6 @@ int main(void)
         cmocka_unit_test(a_violation_in_the_data_gives_its_sentence),
         cmocka_unit_test(a_view_needs_no_device),
     };
-    return cmocka_run_group_tests_name("at_once", tests, fake_nothing_is_left, fake_nothing_is_left);
+    return cmocka_run_group_tests_name("at_once", tests, fake_nothing_is_left,
+                                       fake_nothing_is_left);
 }

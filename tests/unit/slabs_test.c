@@ -1,5 +1,6 @@
-/* slabs_test -- pictures in slabs (kernels/draw/slabs.h): the bits of one pass, wherever the cuts are, on the CPU and on a device
- * of host memory (fake_device.h); what is finished is left out; what fails leaves nothing behind.
+/* slabs_test -- pictures in slabs (kernels/draw/slabs.h): the bits of one pass, wherever the cuts
+ * are, on the CPU and on a device of host memory (fake_device.h); what is finished is left out;
+ * what fails leaves nothing behind.
  *
  * starts first */
 #include "kernels/draw/draw.h"
@@ -11,13 +12,18 @@
 static const float background[3] = {0.1f, 0.5f, 2}; /* as picture_draw has it */
 
 /* In slabs; the same bits as `right`. */
-static kiln_draw_stats draw_in_slabs(kiln_runner *r, const scene *s, uint64_t capacity, const picture *right)
+static kiln_draw_stats draw_in_slabs(kiln_runner *r, const scene *s, uint64_t capacity,
+                                     const picture *right)
 {
     kiln_draw_stats stats;
     kiln_error err = {0};
-    float *rgba = memory(right->pixels, 4 * sizeof *rgba), *depth = memory(right->pixels, sizeof *depth);
-    const kiln_draw_want want = {
-        .ways = KILN_DRAW_SLABS, .background = background, .rgba = rgba, .depth = depth, .capacity = capacity};
+    float *rgba = memory(right->pixels, 4 * sizeof *rgba),
+          *depth = memory(right->pixels, sizeof *depth);
+    const kiln_draw_want want = {.ways = KILN_DRAW_SLABS,
+                                 .background = background,
+                                 .rgba = rgba,
+                                 .depth = depth,
+                                 .capacity = capacity};
     if (kiln_draw(r, &s->draw, &want, &stats, &err) != KILN_OK)
         fail_msg("slabs of %llu: %s", (unsigned long long)capacity, err.msg);
     assert_memory_equal(right->rgba, rgba, right->pixels * 4 * sizeof *rgba);
@@ -63,7 +69,8 @@ static void no_cut_changes_a_picture(void **state)
     kiln_runner_free(r);
 }
 
-/* Fifty at a time have one depth and one colour each: their order, and so the picture, is that of their source rows. */
+/* Fifty at a time have one depth and one colour each: their order, and so the picture, is that of
+ * their source rows. */
 static void equal_depths_are_cut_between_source_rows(void **state)
 {
     enum { EQUAL = 50 };
@@ -74,11 +81,14 @@ static void equal_depths_are_cut_between_source_rows(void **state)
     for (uint32_t k = 0; k < CHUNKS; k++)
         for (uint64_t i = 0; i < s.chunks[k].n; i++)
             for (uint64_t axis = 0; axis < 3; axis++)
-                s.chunks[k].means[axis * s.chunks[k].n + i] = s.chunks[k].means[axis * s.chunks[k].n + i / EQUAL * EQUAL];
-    for (uint32_t i = 0; i < s.chunks[0].n; i++) s.rows[i] = (uint32_t)s.chunks[0].n - i; /* not the order of the rows */
+                s.chunks[k].means[axis * s.chunks[k].n + i] =
+                    s.chunks[k].means[axis * s.chunks[k].n + i / EQUAL * EQUAL];
+    /* not the order of the rows */
+    for (uint32_t i = 0; i < s.chunks[0].n; i++) s.rows[i] = (uint32_t)s.chunks[0].n - i;
     draw_on_cpu(&right, &s);
     kiln_runner *r = fake_runner(KILN_RUNNER_CPU, 0);
-    for (uint64_t capacity = 5; capacity < 2 * EQUAL; capacity += 9) (void)draw_in_slabs(r, &s, capacity, &right);
+    for (uint64_t capacity = 5; capacity < 2 * EQUAL; capacity += 9)
+        (void)draw_in_slabs(r, &s, capacity, &right);
     kiln_runner_free(r);
     picture_free(&right);
     scene_free(&s);
@@ -162,7 +172,8 @@ static void no_cap_of_a_device_changes_a_picture(void **state)
             fake_reset();
             kiln_runner *r = fake_runner(FAKE_DEVICE, cap);
             if (with_store) assert_int_equal(kiln_draw_store_new(r, &s.draw.store, &err), KILN_OK);
-            for (uint64_t capacity = right.drawing.n; capacity > 30; capacity /= 4) (void)draw_in_slabs(r, &s, capacity, &right);
+            for (uint64_t capacity = right.drawing.n; capacity > 30; capacity /= 4)
+                (void)draw_in_slabs(r, &s, capacity, &right);
             picture p; /* all at once, behind slabs of the same store */
             if (picture_draw(&p, r, &s, &err) != KILN_OK) fail_msg("%s", err.msg);
             must_be_equal(&right, &p);
@@ -178,7 +189,8 @@ static void no_cap_of_a_device_changes_a_picture(void **state)
     scene_free(&s);
 }
 
-/* Of a device with room for two slabs of four, records stay there but for those of the first look, and nothing runs on the CPU. */
+/* Of a device with room for two slabs of four, records stay there but for those of the first look,
+ * and nothing runs on the CPU. */
 static void slabs_stay_on_a_device(void **state)
 {
     scene s;
@@ -188,7 +200,8 @@ static void slabs_stay_on_a_device(void **state)
     (void)state;
     scene_make(&s, 64, 48, KILN_PROFILE_INRIA, 71);
     draw_on_cpu(&right, &s);
-    for (capacity = 0; capacity == 0 || capacity >= right.drawing.n; cap += 20000) { /* the least cap at which slabs fit */
+    /* the least cap at which slabs fit */
+    for (capacity = 0; capacity == 0 || capacity >= right.drawing.n; cap += 20000) {
         assert_true(cap < 2000000);
         fake_reset();
         kiln_runner *r = fake_runner(FAKE_DEVICE, cap);
@@ -233,8 +246,10 @@ static void what_breaks_off_leaves_nothing(void **state)
             assert_int_equal(kiln_draw_store_new(r, &s.draw.store, &err), KILN_OK);
             fake.fail = steps[k];
             fake.fail_in = time;
-            const kiln_draw_want want = {
-                .ways = KILN_DRAW_SLABS, .rgba = right.rgba, .depth = right.depth, .capacity = right.drawing.n / 3};
+            const kiln_draw_want want = {.ways = KILN_DRAW_SLABS,
+                                         .rgba = right.rgba,
+                                         .depth = right.depth,
+                                         .capacity = right.drawing.n / 3};
             const kiln_status st = kiln_draw(r, &s.draw, &want, &stats, &err);
             failed = fake.fail_in == 0;
             assert_int_equal(st, failed ? KILN_E_DEVICE : KILN_OK);

@@ -1,5 +1,5 @@
-/* slurm_words: how --sbatch is split, what squeue's answer means, which options of sbatch are refused, lists of tasks, the words of
- * a job, and parts in a folder of strangers. */
+/* slurm_words: how --sbatch is split, what squeue's answer means, which options of sbatch are
+ * refused, lists of tasks, the words of a job, and parts in a folder of strangers. */
 #include "schema/claim.h"
 #include "stages/front/open_round.h"
 #include "stages/front/slurm_job_words.h"
@@ -20,7 +20,7 @@
 
 #define COUNT(a) (sizeof(a) / sizeof *(a))
 
-/* ---- words ------------------------------------------------------------------------------------------------------------ */
+/* ---- words ----------------------------------------------------------------------------------- */
 
 /* want: the words with '|' between them, and behind the last. */
 static void assert_split(const char *text, const char *want)
@@ -28,8 +28,10 @@ static void assert_split(const char *text, const char *want)
     kiln_words w = {0};
     kiln_error err = {0};
     char got[512] = "";
-    if (kiln_words_split(text, "--sbatch", &w, &err) != KILN_OK) fail_msg("'%s': %s", text, err.msg);
-    for (size_t i = 0; i < w.n; i++) (void)snprintf(got + strlen(got), sizeof got - strlen(got), "%s|", w.word[i]);
+    if (kiln_words_split(text, "--sbatch", &w, &err) != KILN_OK)
+        fail_msg("'%s': %s", text, err.msg);
+    for (size_t i = 0; i < w.n; i++)
+        (void)snprintf(got + strlen(got), sizeof got - strlen(got), "%s|", w.word[i]);
     assert_string_equal(got, want);
     assert_true(w.n == 0 || w.word[w.n] == NULL);
     kiln_words_release(&w);
@@ -77,7 +79,8 @@ static void nothing_is_expanded(void **state)
 
 static void quoted_words_are_split_to_themselves(void **state)
 {
-    static const char *const words[] = {"", "x", "it's", "a b", "$(touch x)`y`\"\\", "\n", "''", "-rf"};
+    static const char *const words[] = {"",   "x",  "it's", "a b", "$(touch x)`y`\"\\",
+                                        "\n", "''", "-rf"};
     (void)state;
     for (size_t i = 0; i < COUNT(words); i++) {
         kiln_buffer text = {0};
@@ -93,7 +96,7 @@ static void quoted_words_are_split_to_themselves(void **state)
     }
 }
 
-/* ---- options of sbatch ------------------------------------------------------------------------------------------------- */
+/* ---- options of sbatch ----------------------------------------------------------------------- */
 
 static kiln_status check_options_of(const char *text)
 {
@@ -164,7 +167,7 @@ static void options_that_break_the_chain_are_refused(void **state)
         if (check_options_of(good[i]) != KILN_OK) fail_msg("'%s' is refused", good[i]);
 }
 
-/* ---- squeue ----------------------------------------------------------------------------------------------------------- */
+/* ---- squeue ---------------------------------------------------------------------------------- */
 
 static kiln_slurm_jobs jobs_of(const char *text, const char *folder)
 {
@@ -177,19 +180,21 @@ static kiln_slurm_jobs jobs_of(const char *text, const char *folder)
 static void jobs_are_known_by_their_comments(void **state)
 {
     (void)state;
-    kiln_slurm_jobs jobs = jobs_of("17|RUNNING|None|kiln round tiles abc 2026-x /a b/bake/slurm\n"
-                                   "18_3|PENDING|Resources|kiln task tiles abc 2026-x /a b/bake/slurm\n"
-                                   "18_4|PENDING|Resources|kiln task tiles abc 2026-x /a b/bake/slurm  \n"
-                                   "19|RUNNING|None|kiln round tiles abc 2026-x /a b/bake/slurm2\n"
-                                   "20|RUNNING|None|kiln round tiles abc 2026-x /other\n"
-                                   "21|RUNNING|None|\n"
-                                   "22|RUNNING|None|(null)\n"
-                                   "23|RUNNING|None|kilns round tiles abc 2026-x /a b/bake/slurm\n"
-                                   "24|RUNNING|None|kiln other tiles abc 2026-x /a b/bake/slurm\n"
-                                   "no line of squeue\n"
-                                   "\n"
-                                   "25|PENDING|None|kiln round prune - /a b/bake/slurm", /* of 0.1 */
-                                   "/a b/bake/slurm");
+    kiln_slurm_jobs jobs =
+        jobs_of("17|RUNNING|None|kiln round tiles abc 2026-x /a b/bake/slurm\n"
+                "18_3|PENDING|Resources|kiln task tiles abc 2026-x /a b/bake/slurm\n"
+                "18_4|PENDING|Resources|kiln task tiles abc 2026-x /a b/bake/slurm  \n"
+                "19|RUNNING|None|kiln round tiles abc 2026-x /a b/bake/slurm2\n"
+                "20|RUNNING|None|kiln round tiles abc 2026-x /other\n"
+                "21|RUNNING|None|\n"
+                "22|RUNNING|None|(null)\n"
+                "23|RUNNING|None|kilns round tiles abc 2026-x /a b/bake/slurm\n"
+                "24|RUNNING|None|kiln other tiles abc 2026-x /a b/bake/slurm\n"
+                "no line of squeue\n"
+                "\n"
+                /* of 0.1 */
+                "25|PENDING|None|kiln round prune - /a b/bake/slurm",
+                "/a b/bake/slurm");
     assert_int_equal(jobs.n, 4);
     assert_string_equal(jobs.job[0].id, "17");
     assert_false(jobs.job[0].is_task);
@@ -212,15 +217,18 @@ static void jobs_are_known_by_their_comments(void **state)
 
 static void a_job_that_will_run_again_counts(void **state)
 {
-    static const char *const states[] = {"PENDING",      "RUNNING",   "SUSPENDED",          "COMPLETING",
-                                         "CONFIGURING",  "REQUEUED",  "RESV_DEL_HOLD",      "REQUEUE_HOLD",
-                                         "SPECIAL_EXIT", "STAGE_OUT", "a state of tomorrow"};
-    static const char *const over[] = {"COMPLETED", "FAILED", "CANCELLED", "TIMEOUT", "NODE_FAIL", "PREEMPTED", "OUT_OF_MEMORY"};
+    static const char *const states[] = {
+        "PENDING",      "RUNNING",   "SUSPENDED",          "COMPLETING",
+        "CONFIGURING",  "REQUEUED",  "RESV_DEL_HOLD",      "REQUEUE_HOLD",
+        "SPECIAL_EXIT", "STAGE_OUT", "a state of tomorrow"};
+    static const char *const over[] = {"COMPLETED", "FAILED",    "CANCELLED",    "TIMEOUT",
+                                       "NODE_FAIL", "PREEMPTED", "OUT_OF_MEMORY"};
     char line[256];
     (void)state;
     for (size_t i = 0; i < COUNT(states) + COUNT(over); i++) {
         const bool counts = i < COUNT(states);
-        (void)snprintf(line, sizeof line, "1|%s|None|kiln round tiles - c /x\n", counts ? states[i] : over[i - COUNT(states)]);
+        (void)snprintf(line, sizeof line, "1|%s|None|kiln round tiles - c /x\n",
+                       counts ? states[i] : over[i - COUNT(states)]);
         kiln_slurm_jobs jobs = jobs_of(line, "/x");
         if (jobs.n != (counts ? 1u : 0u)) fail_msg("%s", line);
         kiln_slurm_jobs_release(&jobs);
@@ -250,15 +258,16 @@ static void an_id_that_is_none_is_refused(void **state)
         kiln_slurm_jobs jobs;
         kiln_error err = {0};
         (void)snprintf(line, sizeof line, "%s|RUNNING|None|kiln round tiles - c /x\n", ids[i]);
-        if (kiln_slurm_jobs_parse(line, "/x", &jobs, &err) != KILN_E_IO) fail_msg("'%s' is taken", ids[i]);
+        if (kiln_slurm_jobs_parse(line, "/x", &jobs, &err) != KILN_E_IO)
+            fail_msg("'%s' is taken", ids[i]);
         assert_int_equal(jobs.n, 0);
     }
 }
 
-/* ---- tasks ------------------------------------------------------------------------------------------------------------ */
+/* ---- tasks ----------------------------------------------------------------------------------- */
 
-static void assert_list(uint32_t n, const uint32_t *task, uint32_t from, uint32_t offset, uint32_t most, const char *want,
-                        uint32_t want_n)
+static void assert_list(uint32_t n, const uint32_t *task, uint32_t from, uint32_t offset,
+                        uint32_t most, const char *want, uint32_t want_n)
 {
     uint32_t got = 0;
     kiln_buffer text = {0};
@@ -283,7 +292,7 @@ static void tasks_are_listed_as_arrays(void **state)
     assert_list(0, task, 0, 0, 3, "", 0);
 }
 
-/* ---- the open round --------------------------------------------------------------------------------------------------- */
+/* ---- the open round -------------------------------------------------------------------------- */
 
 static char folder[] = "/tmp/kiln-slurm-words.XXXXXX";
 
@@ -295,15 +304,16 @@ static void write_claim(const char *stage, const char *tasks)
     (void)snprintf(path, sizeof path, "%s/m.db.claim", folder);
     FILE *f = fopen(path, "w");
     assert_non_null(f);
-    (void)fprintf(
-        f,
-        "splatkiln-claim 1\nstage %s\nplan 0123456789abcdef0123456789abcdef\nhost h\npid 1\nstart now\ntasks %s\nunits 500000\n"
-        "due %s\nwhat units\nend\n",
-        stage, tasks, due_of_claim);
+    (void)fprintf(f,
+                  "splatkiln-claim 1\nstage %s\nplan 0123456789abcdef0123456789abcdef\nhost h\npid "
+                  "1\nstart now\ntasks %s\nunits 500000\n"
+                  "due %s\nwhat units\nend\n",
+                  stage, tasks, due_of_claim);
     assert_int_equal(fclose(f), 0);
 }
 
-static kiln_status read_round(const char *stage, const char *tasks, kiln_open_round *open, kiln_error *err)
+static kiln_status read_round(const char *stage, const char *tasks, kiln_open_round *open,
+                              kiln_error *err)
 {
     char path[sizeof folder + 32];
     (void)snprintf(path, sizeof path, "%s/m.db", folder);
@@ -315,7 +325,8 @@ static void a_claim_that_is_none_is_refused(void **state)
 {
     static const char *const stages[] = {"../../x",  "$(touch x)", "a b",    "Prune",       "-x",
                                          "\x1b[31m", "none",       "prune'", "pr\xc3\xbcne"};
-    static const char *const tasks[] = {"1000000000000", "100001", "0", "-1", "1x", "18446744073709551617"};
+    static const char *const tasks[] = {"1000000000000",       "100001", "0", "-1", "1x",
+                                        "18446744073709551617"};
     kiln_open_round open;
     kiln_error err = {0};
     (void)state;
@@ -323,9 +334,11 @@ static void a_claim_that_is_none_is_refused(void **state)
     assert_true(open.there && open.tasks == 100000 && open.units == 500000 && open.due == 199997);
     assert_string_equal(open.key, "0123456789abcdef0123456789abcdef");
     for (size_t i = 0; i < COUNT(stages); i++)
-        if (read_round(stages[i], "2", &open, &err) != KILN_E_INPUT || open.there) fail_msg("the stage '%s' is taken", stages[i]);
+        if (read_round(stages[i], "2", &open, &err) != KILN_E_INPUT || open.there)
+            fail_msg("the stage '%s' is taken", stages[i]);
     for (size_t i = 0; i < COUNT(tasks); i++)
-        if (read_round("prune", tasks[i], &open, &err) != KILN_E_INPUT || open.there) fail_msg("'%s' tasks are taken", tasks[i]);
+        if (read_round("prune", tasks[i], &open, &err) != KILN_E_INPUT || open.there)
+            fail_msg("'%s' tasks are taken", tasks[i]);
 }
 
 /* A task without a unit would wait in a queue, start, and find nothing to do. */
@@ -345,9 +358,10 @@ static void a_round_has_no_more_tasks_than_units(void **state)
 static void only_parts_of_the_round_count(void **state)
 {
     static const char head[] = "prune-0123456789abcdef0123456789abcdef-";
-    static const char *const names[] = {"2-of-5.part",  "02-of-5.part", "3-of-5.part.bad",
-                                        "1-of-6.part",  "6-of-5.part",  "18446744073709551617-of-5.part",
-                                        "-1-of-5.part", "0-of-5.part",  "3-of-5.partx"};
+    static const char *const names[] = {
+        "2-of-5.part",  "02-of-5.part", "3-of-5.part.bad",
+        "1-of-6.part",  "6-of-5.part",  "18446744073709551617-of-5.part",
+        "-1-of-5.part", "0-of-5.part",  "3-of-5.partx"};
     char path[256];
     kiln_open_round round;
     kiln_task_list missing;
@@ -368,11 +382,12 @@ static void only_parts_of_the_round_count(void **state)
     assert_int_equal(kiln_open_round_missing(&round, fd, folder, &missing, &err), KILN_OK);
     assert_int_equal(close(fd), 0);
     assert_int_equal(missing.n, 4);
-    assert_true(missing.task[0] == 1 && missing.task[1] == 3 && missing.task[2] == 4 && missing.task[3] == 5);
+    assert_true(missing.task[0] == 1 && missing.task[1] == 3 && missing.task[2] == 4 &&
+                missing.task[3] == 5);
     kiln_task_list_release(&missing);
 }
 
-/* ---- the words of a job ----------------------------------------------------------------------------------------------- */
+/* ---- the words of a job ---------------------------------------------------------------------- */
 
 #define JOB "folder=/x/slurm", "cwd=/x", "chain=2026-a", "stages=import,prune", "tasks=4", "tmpdir="
 #define ROUND "round", JOB, "first=prune", "try=1"
@@ -401,8 +416,8 @@ static void words_of_a_job_are_a_closed_list(void **state)
     const char *const words[] = {TASK, "sbatch=--a b", "sbatch=-c", "--", "scene", "--wait", NULL};
     (void)state;
     assert_int_equal(read_job(words, &w), KILN_OK);
-    assert_true(w.is_task && w.of == 5 && w.offset == 3 && w.settings.tasks == 4 && w.n_typed == 2 &&
-                w.settings.list[KILN_SLURM_SBATCH].n == 2);
+    assert_true(w.is_task && w.of == 5 && w.offset == 3 && w.settings.tasks == 4 &&
+                w.n_typed == 2 && w.settings.list[KILN_SLURM_SBATCH].n == 2);
     assert_string_equal(w.typed[0], "scene");
     assert_string_equal(w.settings.list[KILN_SLURM_SBATCH].word[0], "--a b");
     kiln_slurm_job_words_release(&w);

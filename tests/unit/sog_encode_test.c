@@ -59,7 +59,8 @@ static void four_gibibytes_are_refused(void **state)
     assert_non_null(strstr(err.msg, "4 GiB"));
 }
 
-/* What the palette's operations say that they take is within what their rounds are given, for any number of threads. */
+/* What the palette's operations say that they take is within what their rounds are given, for any
+ * number of threads. */
 static void rounds_are_given_what_the_palette_takes(void **state)
 {
     static const uint64_t sizes[] = {256, 4096, 65536};
@@ -71,36 +72,56 @@ static void rounds_are_given_what_the_palette_takes(void **state)
     for (size_t k = 0; k < sizeof sizes / sizeof *sizes; k++) {
         kiln_sog_plan plan = {.text = {.n = sizes[k], .degree = 3}};
         kiln_export_chunk chunk = {.n = sizes[k]};
-        const kiln_export e = {
-            .chunks = &chunk, .n_chunks = 1, .n_rows = sizes[k], .sh_degree = 3, .plan = &plan, .plan_bytes = sizeof plan};
+        const kiln_export e = {.chunks = &chunk,
+                               .n_chunks = 1,
+                               .n_rows = sizes[k],
+                               .sh_degree = 3,
+                               .plan = &plan,
+                               .plan_bytes = sizeof plan};
         const uint32_t d = kiln_sog_d(&e), p = kiln_sog_p(&e);
-        const kiln_palette_assign_args assign = {
-            .n = chunk.n, .d = d, .p = p, .rows = values, .centroids = values, .index = index, .labels = labels};
+        const kiln_palette_assign_args assign = {.n = chunk.n,
+                                                 .d = d,
+                                                 .p = p,
+                                                 .rows = values,
+                                                 .centroids = values,
+                                                 .index = index,
+                                                 .labels = labels};
         const kiln_palette_index_args make = {.d = d, .p = p, .centroids = values, .index = index};
-        const kiln_palette_train_args train = {
-            .n = sizes[k], .d = d, .p = p, .rows = values, .centroids = values, .n_entries = &n_entries};
+        const kiln_palette_train_args train = {.n = sizes[k],
+                                               .d = d,
+                                               .p = p,
+                                               .rows = values,
+                                               .centroids = values,
+                                               .n_entries = &n_entries};
         int found = 0;
         for (uint32_t r = 0; r < kiln_writer_sog.n_rounds; r++) {
             const kiln_export_round *round = &kiln_writer_sog.rounds[r];
             const bool is_label = strcmp(round->what, "labels") == 0;
             if (!is_label && strcmp(round->what, "palette") != 0) continue;
             found++;
-            const uint64_t arrays = 2ull * p * d + 4 * kiln_palette_index_words(p, d) + (is_label ? chunk.n * (2 * d + 2) : 0);
+            const uint64_t arrays = 2ull * p * d + 4 * kiln_palette_index_words(p, d) +
+                                    (is_label ? chunk.n * (2 * d + 2) : 0);
             for (unsigned threads = 1; threads <= 64; threads *= 4) {
                 const kiln_exec cpu = {.device = -1, .threads = threads};
-                const uint64_t given = round->ram(&e, 0) + (round->ram_thread ? round->ram_thread(&e, 0) : 0) * (threads - 1);
+                const uint64_t given =
+                    round->ram(&e, 0) +
+                    (round->ram_thread ? round->ram_thread(&e, 0) : 0) * (threads - 1);
                 size_t bytes = 0;
                 if (is_label)
-                    assert_int_equal(kiln_ops_cpu()->palette_assign(&cpu, &assign, NULL, &bytes, NULL), KILN_OK);
+                    assert_int_equal(
+                        kiln_ops_cpu()->palette_assign(&cpu, &assign, NULL, &bytes, NULL), KILN_OK);
                 else {
                     size_t of_index = 0;
-                    assert_int_equal(kiln_ops_cpu()->palette_train(&cpu, &train, NULL, &bytes, NULL), KILN_OK);
-                    assert_int_equal(kiln_ops_cpu()->palette_index(&cpu, &make, NULL, &of_index, NULL), KILN_OK);
+                    assert_int_equal(
+                        kiln_ops_cpu()->palette_train(&cpu, &train, NULL, &bytes, NULL), KILN_OK);
+                    assert_int_equal(
+                        kiln_ops_cpu()->palette_index(&cpu, &make, NULL, &of_index, NULL), KILN_OK);
                     bytes = of_index > bytes ? of_index : bytes;
                 }
                 if (given < arrays + bytes)
-                    fail_msg("%s of %llu rows by %u threads: given %llu, taken %llu", round->what, (unsigned long long)chunk.n,
-                             threads, (unsigned long long)given, (unsigned long long)(arrays + bytes));
+                    fail_msg("%s of %llu rows by %u threads: given %llu, taken %llu", round->what,
+                             (unsigned long long)chunk.n, threads, (unsigned long long)given,
+                             (unsigned long long)(arrays + bytes));
                 if (is_label) assert_true(given < arrays + bytes + (1 << 20)); /* nor much more */
             }
         }
@@ -146,14 +167,18 @@ static void codes_are_the_nearest_and_come_back(void **state)
                         largest = fmax(largest, fabs(v));
                     }
                     q[left] = (float)sqrt(sum < 1 ? 1 - sum : 0);
-                    if (largest > (double)q[left] + 4 / (255 * sqrt(2.0))) continue; /* another is by far: no encoder makes these */
+                    /* another is by far: no encoder makes these */
+                    if (largest > (double)q[left] + 4 / (255 * sqrt(2.0))) continue;
                     kiln_sog_encode_quats(1, q, out);
                     n_codes++;
-                    if (out[3] != 252 + left) { /* only where it is as near with another one left out */
-                        const uint8_t ours[4] = {(uint8_t)a, (uint8_t)b, (uint8_t)c, (uint8_t)(252 + left)};
+                    /* only where it is as near with another one left out */
+                    if (out[3] != 252 + left) {
+                        const uint8_t ours[4] = {(uint8_t)a, (uint8_t)b, (uint8_t)c,
+                                                 (uint8_t)(252 + left)};
                         const double far = quat_distance(out, q), as_given = quat_distance(ours, q);
                         if (!(fabs(far - as_given) <= 1e-6))
-                            fail_msg("%d %d %d without %d: %g off, another %g", a, b, c, left, as_given, far);
+                            fail_msg("%d %d %d without %d: %g off, another %g", a, b, c, left,
+                                     as_given, far);
                         n_others++;
                         continue;
                     }

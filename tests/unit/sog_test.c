@@ -1,5 +1,6 @@
-/* SOG: golden scenes decode to their truth, archives are refused for the right reason, levels of detail are chosen and said. The
- * samples' hostile files are driven by samples_test.c; here are those that it has none for. */
+/* SOG: golden scenes decode to their truth, archives are refused for the right reason, levels of
+ * detail are chosen and said. The samples' hostile files are driven by samples_test.c; here are
+ * those that it has none for. */
 #include "import_source.h"
 
 #include "base/file.h"
@@ -72,7 +73,7 @@ static void must_refuse(const char *path, const char *words)
     import_source_free(&s);
 }
 
-/* ---- truth ------------------------------------------------------------------------------------------------------- */
+/* ---- truth ----------------------------------------------------------------------------------- */
 
 typedef struct {
     double position, rotation, log_scale, alpha, sh;
@@ -94,11 +95,13 @@ static void add_row(deviation *d, const float *ours, const float *truth, uint32_
     d->rotation = worse(d->rotation, 1 - fabs(dot) / sqrt(length));
     alpha = alpha == 0 ? 0.25 / 255 : alpha == 1 ? 254.75 / 255 : alpha; /* clean_rows.h */
     d->alpha = worse(d->alpha, fabs(1 / (1 + exp(-(double)ours[10])) - alpha));
-    for (uint32_t i = 0; i < sh; i++) d->sh = worse(d->sh, fabs((double)ours[11 + i] - (double)truth[11 + i]));
+    for (uint32_t i = 0; i < sh; i++)
+        d->sh = worse(d->sh, fabs((double)ours[11 + i] - (double)truth[11 + i]));
 }
 
 /* rows[i] of ours is row at[i] of the truth. */
-static void compare(const char *name, const import_source *s, const char *truth_path, const uint32_t *at, uint64_t n)
+static void compare(const char *name, const import_source *s, const char *truth_path,
+                    const uint32_t *at, uint64_t n)
 {
     size_t size;
     float *truth = load(truth_path, &size);
@@ -109,9 +112,10 @@ static void compare(const char *name, const import_source *s, const char *truth_
         assert_true((row + 1) * s->floats * sizeof *truth <= size);
         add_row(&d, s->rows + i * s->floats, truth + row * s->floats, s->floats - 11);
     }
-    print_message("%s: position %.1e, rotation %.1e, log scale %.1e, alpha %.1e, sh %.1e\n", name, d.position, d.rotation,
-                  d.log_scale, d.alpha, d.sh);
-    assert_true(d.position <= 2e-6 && d.rotation <= 1e-6 && d.log_scale <= 2e-6 && d.alpha <= 1e-6 && d.sh <= 2e-6);
+    print_message("%s: position %.1e, rotation %.1e, log scale %.1e, alpha %.1e, sh %.1e\n", name,
+                  d.position, d.rotation, d.log_scale, d.alpha, d.sh);
+    assert_true(d.position <= 2e-6 && d.rotation <= 1e-6 && d.log_scale <= 2e-6 &&
+                d.alpha <= 1e-6 && d.sh <= 2e-6);
     free(truth);
 }
 
@@ -119,7 +123,8 @@ static void golden_scenes_decode_to_their_truth(void **state)
 {
     static const struct {
         const char *file, *truth;
-    } scenes[] = {{"golden_sog_v2_sh3.sog", "golden_sog_v2_sh3.f32"}, {"golden_sog_v1_sh3/meta.json", "golden_sog_v1_sh3.f32"}};
+    } scenes[] = {{"golden_sog_v2_sh3.sog", "golden_sog_v2_sh3.f32"},
+                  {"golden_sog_v1_sh3/meta.json", "golden_sog_v1_sh3.f32"}};
     (void)state;
     for (size_t k = 0; k < sizeof scenes / sizeof *scenes; k++) {
         char path[256], truth[256];
@@ -152,9 +157,10 @@ static void unknown_codes_are_read_as_the_format_says_and_counted(void **state)
     import_source_free(&s);
 }
 
-/* ---- meta.json --------------------------------------------------------------------------------------------------- */
+/* ---- meta.json ------------------------------------------------------------------------------- */
 
-/* A copy of a set of version 2 in the folder `set`, with the first `from` of its meta.json made `to`. */
+/* A copy of a set of version 2 in the folder `set`, with the first `from` of its meta.json made
+ * `to`. */
 static const char *edited(void **state, const char *from, const char *to)
 {
     size_t size;
@@ -192,7 +198,8 @@ static void a_codebook_that_begins_with_null_is_extrapolated(void **state)
     json_t *json;
     assert_int_equal(kiln_json_file_read(path, &json, &err), KILN_OK);
     const json_t *codes = json_object_get(json_object_get(json, "scales"), "codebook");
-    const double first = json_number_value(json_array_get(codes, 1)), last = json_number_value(json_array_get(codes, 255));
+    const double first = json_number_value(json_array_get(codes, 1)),
+                 last = json_number_value(json_array_get(codes, 255));
     assert_int_equal(import_source_read(path, &s, &err), KILN_OK);
     assert_non_null(strstr(s.scan.info.notes, "begins with null"));
     float least = 0;
@@ -201,7 +208,8 @@ static void a_codebook_that_begins_with_null_is_extrapolated(void **state)
     assert_true(least == (float)(first + (first - last) / 255));
     import_source_free(&s);
     json_decref(json);
-    must_refuse(edited(state, "\"codebook\":[-12.0,-11.9274511,", "\"codebook\":[-12.0,null,"), "value 1 of scales.codebook");
+    must_refuse(edited(state, "\"codebook\":[-12.0,-11.9274511,", "\"codebook\":[-12.0,null,"),
+                "value 1 of scales.codebook");
 }
 
 static void damage_is_named(void **state)
@@ -212,12 +220,14 @@ static void damage_is_named(void **state)
     must_refuse(edited(state, "scales.webp", "absent.webp"), "is missing");
     must_refuse(edited(state, "scales.webp", "..\\\\scales.webp"), "refused: it has a backslash");
     must_refuse(edited(state, "quats.webp", "meta.json"), "is no WebP");
-    must_refuse(edited(state, "\"count\":32", "\"count\":32,\"shN\":{\"count\":64,\"bands\":1}"), "shN.codebook");
+    must_refuse(edited(state, "\"count\":32", "\"count\":32,\"shN\":{\"count\":64,\"bands\":1}"),
+                "shN.codebook");
     const char *path = edited(state, "\"count\":32", "\"count\":32");
     run("head -c 120 '%s' > '%s'", in(state, "set/quats.webp"), in(state, "cut"));
     run("mv '%s' '%s'", in(state, "cut"), in(state, "set/quats.webp"));
     must_refuse(path, "'quats.webp' of ");
-    /* whole by its size, and damaged inside: only decoding tells, so that it is the spool that refuses */
+    /* whole by its size, and damaged inside: only decoding tells, so that it is the spool that
+     * refuses */
     size_t size;
     path = edited(state, "\"count\":32", "\"count\":32");
     unsigned char *image = load(DATA "golden_lod/0_0/sh0.webp", &size);
@@ -234,7 +244,8 @@ static void members_behind_links_that_lead_out_are_refused(void **state)
         "mv set/quats.webp out && ln -s ../out/quats.webp set/quats.webp",
         "mv set/quats.webp out && ln -s \"$PWD/out/quats.webp\" set/quats.webp",
     };
-    static const char *const irregular[] = {"mkfifo set/quats.webp", "mkdir set/quats.webp", "ln -s /dev/null set/quats.webp"};
+    static const char *const irregular[] = {"mkfifo set/quats.webp", "mkdir set/quats.webp",
+                                            "ln -s /dev/null set/quats.webp"};
     import_source s;
     kiln_error err = {0};
     run("mkdir '%s/out'", (char *)*state);
@@ -246,15 +257,17 @@ static void members_behind_links_that_lead_out_are_refused(void **state)
     for (size_t i = 0; i < sizeof irregular / sizeof *irregular; i++) {
         const char *path = edited(state, "\"count\":32", "\"count\":32");
         run("cd '%s' && rm set/quats.webp && %s", (char *)*state, irregular[i]);
-        must_refuse(path, i < 2 ? "is not a regular file" : "leads out of the folder through a link");
+        must_refuse(path,
+                    i < 2 ? "is not a regular file" : "leads out of the folder through a link");
     }
     const char *path = edited(state, "\"count\":32", "\"count\":32");
     run("cd '%s/set' && mv quats.webp q && ln -s q quats.webp", (char *)*state);
     if (import_source_read(path, &s, &err) != KILN_OK) fail_msg("%s", err.msg);
     assert_int_equal(s.n, 32);
     import_source_free(&s);
-    run("cp -r " DATA "golden_lod '%s/lod' && cd '%s' && mv lod/0_1 out && ln -s ../out/0_1 lod/0_1", (char *)*state,
-        (char *)*state);
+    run("cp -r " DATA
+        "golden_lod '%s/lod' && cd '%s' && mv lod/0_1 out && ln -s ../out/0_1 lod/0_1",
+        (char *)*state, (char *)*state);
     must_refuse(in(state, "lod/lod-meta.json"), "leads out of the folder through a link");
 }
 
@@ -271,19 +284,27 @@ static void files_besides_are_named(void **state)
     const kiln_read_options finest = {.lod = 0}, coarse = {.lod = 1};
     unsigned n = 0;
     (void)state;
-    assert_int_equal(kiln_source_members(DATA "golden_sog_v1_sh3/meta.json", &finest, count_member, &n, NULL), KILN_OK);
+    assert_int_equal(
+        kiln_source_members(DATA "golden_sog_v1_sh3/meta.json", &finest, count_member, &n, NULL),
+        KILN_OK);
     assert_int_equal(n, 7);
-    assert_int_equal(kiln_source_members(DATA "golden_sog_v2_sh3.sog", &finest, count_member, &n, NULL), KILN_OK);
+    assert_int_equal(
+        kiln_source_members(DATA "golden_sog_v2_sh3.sog", &finest, count_member, &n, NULL),
+        KILN_OK);
     assert_int_equal(n, 7);
     n = 0; /* three scenes of five images and their meta.json */
-    assert_int_equal(kiln_source_members(DATA "golden_lod/lod-meta.json", &finest, count_member, &n, NULL), KILN_OK);
+    assert_int_equal(
+        kiln_source_members(DATA "golden_lod/lod-meta.json", &finest, count_member, &n, NULL),
+        KILN_OK);
     assert_int_equal(n, 18);
     n = 0;
-    assert_int_equal(kiln_source_members(DATA "golden_lod/lod-meta.json", &coarse, count_member, &n, NULL), KILN_OK);
+    assert_int_equal(
+        kiln_source_members(DATA "golden_lod/lod-meta.json", &coarse, count_member, &n, NULL),
+        KILN_OK);
     assert_int_equal(n, 12);
 }
 
-/* ---- archives ---------------------------------------------------------------------------------------------------- */
+/* ---- archives -------------------------------------------------------------------------------- */
 
 /* What a ZIP says of an entry, and what is wrong about it. */
 typedef struct {
@@ -302,7 +323,10 @@ static void put(kiln_buffer *b, uint64_t v, size_t bytes)
     assert_int_equal(kiln_buffer_put(b, le, bytes, NULL), KILN_OK);
 }
 
-static void put_bytes(kiln_buffer *b, const void *data, size_t n) { assert_int_equal(kiln_buffer_put(b, data, n, NULL), KILN_OK); }
+static void put_bytes(kiln_buffer *b, const void *data, size_t n)
+{
+    assert_int_equal(kiln_buffer_put(b, data, n, NULL), KILN_OK);
+}
 
 static size_t pack(const entry *e, unsigned char **out)
 {
@@ -325,7 +349,8 @@ static void put_entry(kiln_buffer *zip, kiln_buffer *directory, const entry *e)
 {
     unsigned char *packed;
     const size_t n = pack(e, &packed), at = zip->size, name = strlen(e->name);
-    const uint32_t crc = (uint32_t)crc32_z(0, e->data, e->size), bits = e->bits | (e->descriptor ? 8u : 0);
+    const uint32_t crc = (uint32_t)crc32_z(0, e->data, e->size),
+                   bits = e->bits | (e->descriptor ? 8u : 0);
     put(zip, 0x04034b50, 4);
     put(zip, 20 | (uint64_t)bits << 16 | (uint64_t)(e->deflate ? 8 : 0) << 32, 6);
     put(zip, 0, 4);
@@ -356,7 +381,8 @@ static void put_entry(kiln_buffer *zip, kiln_buffer *directory, const entry *e)
     free(packed);
 }
 
-static void write_zip(const char *path, const entry *entries, size_t n, const char *before, const char *comment)
+static void write_zip(const char *path, const entry *entries, size_t n, const char *before,
+                      const char *comment)
 {
     kiln_buffer zip = {0}, directory = {0};
     for (size_t i = 0; i < n; i++) put_entry(&zip, &directory, &entries[i]);
@@ -381,7 +407,8 @@ static void write_zip(const char *path, const entry *entries, size_t n, const ch
 enum { FILES = 6 };
 static void load_set(entry out[FILES])
 {
-    static const char *const names[FILES] = {"meta.json", "means_l.webp", "means_u.webp", "scales.webp", "quats.webp", "sh0.webp"};
+    static const char *const names[FILES] = {"meta.json",   "means_l.webp", "means_u.webp",
+                                             "scales.webp", "quats.webp",   "sh0.webp"};
     for (int i = 0; i < FILES; i++) {
         char path[256];
         (void)snprintf(path, sizeof path, DATA "golden_lod/0_0/%s", names[i]);
@@ -408,7 +435,8 @@ static void archives_of_every_kind_give_the_rows_of_the_folder(void **state)
             files[i].descriptor = kind & 2;
         }
         write_zip(in(state, "a.sog"), files, FILES, "", kind & 4 ? "a comment PK\005\006" : "");
-        if (import_source_read(in(state, "a.sog"), &archive, &err) != KILN_OK) fail_msg("kind %d: %s", kind, err.msg);
+        if (import_source_read(in(state, "a.sog"), &archive, &err) != KILN_OK)
+            fail_msg("kind %d: %s", kind, err.msg);
         assert_int_equal(archive.n, folder.n);
         assert_memory_equal(archive.rows, folder.rows, folder.n * folder.floats * sizeof(float));
         import_source_free(&archive);
@@ -467,12 +495,14 @@ static void every_archive_cut_short_is_refused(void **state)
     free(data);
 }
 
-/* ---- spool ------------------------------------------------------------------------------------------------------- */
+/* ---- spool ----------------------------------------------------------------------------------- */
 
 static void the_spool_does_not_depend_on_threads(void **state)
 {
     const kiln_read_options options = {.lod = 0};
-    const kiln_source_at at = {.path = DATA "golden_sog_v2_sh3.sog", .name = DATA "golden_sog_v2_sh3.sog", .options = &options};
+    const kiln_source_at at = {.path = DATA "golden_sog_v2_sh3.sog",
+                               .name = DATA "golden_sog_v2_sh3.sog",
+                               .options = &options};
     unsigned char *bytes[2];
     size_t size[2];
     (void)state;
@@ -494,7 +524,7 @@ static void the_spool_does_not_depend_on_threads(void **state)
     free(bytes[1]);
 }
 
-/* ---- levels of detail -------------------------------------------------------------------------------------------- */
+/* ---- levels of detail ------------------------------------------------------------------------ */
 
 static void read_level(const char *path, uint32_t lod, import_source *s)
 {
@@ -555,7 +585,9 @@ static void an_incomplete_set_is_read_at_its_finest_whole_level_and_said(void **
     expect(rows, &n, 60, 16);
     compare("golden_lod without 0_1", &s, DATA "golden_lod.f32", rows, n);
     assert_non_null(strstr(s.scan.info.notes, "level 1 is read, 16 Gaussians"));
-    assert_non_null(strstr(s.scan.info.notes, "without level 0 (60 Gaussians), because 1 file is missing: 0_1/meta.json"));
+    assert_non_null(
+        strstr(s.scan.info.notes,
+               "without level 0 (60 Gaussians), because 1 file is missing: 0_1/meta.json"));
     assert_non_null(strstr(s.scan.info.notes, "the environment is missing: env/meta.json"));
     import_source_free(&s);
     run("rm -r '%s/set/1_0'", (char *)*state);
@@ -566,10 +598,12 @@ static void an_incomplete_set_is_read_at_its_finest_whole_level_and_said(void **
 /* Leaves may take a file in any order and in parts; the rows are in the order of the file. */
 static void leaves_may_take_parts_of_a_file(void **state)
 {
-    static const char tree[] = "{\"lodLevels\":1,\"environment\":null,\"filenames\":[\"1_0/meta.json\",\"0_0/meta.json\"],\"tree\":"
-                               "{\"children\":[{\"lods\":{\"0\":{\"file\":1,\"offset\":20,\"count\":%u}}},"
-                               "{\"lods\":{\"0\":{\"file\":0,\"offset\":3,\"count\":4}}},{\"lods\":{}},"
-                               "{\"children\":[{\"lods\":{\"0\":{\"file\":1,\"offset\":%u,\"count\":7}}}]}]}}";
+    static const char tree[] =
+        "{\"lodLevels\":1,\"environment\":null,\"filenames\":[\"1_0/meta.json\",\"0_0/"
+        "meta.json\"],\"tree\":"
+        "{\"children\":[{\"lods\":{\"0\":{\"file\":1,\"offset\":20,\"count\":%u}}},"
+        "{\"lods\":{\"0\":{\"file\":0,\"offset\":3,\"count\":4}}},{\"lods\":{}},"
+        "{\"children\":[{\"lods\":{\"0\":{\"file\":1,\"offset\":%u,\"count\":7}}}]}]}}";
     char text[1024];
     import_source s;
     uint32_t rows[88];

@@ -1,5 +1,5 @@
-/* sort_test -- the radix sort is the stable sort, whatever the keys, the size and the threads; the drawing order made
- * with it is by (bits of depth, source row). */
+/* sort_test -- the radix sort is the stable sort, whatever the keys, the size and the threads; the
+ * drawing order made with it is by (bits of depth, source row). */
 #include "kernels/ops.h"
 #include "kernels/sort/sort.h"
 #include "stages/generate/inputs.h"
@@ -51,11 +51,14 @@ static void check(uint64_t n, uint64_t mask, unsigned threads)
 static void equals_a_stable_comparison_sort(void **state)
 {
     (void)state;
-    static const uint64_t sizes[] = {0, 1, 2, 63, 64, 65, 255, 256, 257, 16383, 16384, 50021, 100000};
-    static const uint64_t masks[] = {UINT64_MAX, 0, 0xff, 0xff00000000000000ull, 0x0f00f0000f00f00full, 1};
+    static const uint64_t sizes[] = {0,   1,   2,     63,    64,    65,    255,
+                                     256, 257, 16383, 16384, 50021, 100000};
+    static const uint64_t masks[] = {
+        UINT64_MAX, 0, 0xff, 0xff00000000000000ull, 0x0f00f0000f00f00full, 1};
     for (size_t s = 0; s < sizeof sizes / sizeof *sizes; s++)
         for (size_t m = 0; m < sizeof masks / sizeof *masks; m++)
-            for (unsigned threads = 1; threads < 9; threads += 7) check(sizes[s], masks[m], threads);
+            for (unsigned threads = 1; threads < 9; threads += 7)
+                check(sizes[s], masks[m], threads);
 }
 
 /* By the bits from `from` on; those below count up. */
@@ -83,7 +86,8 @@ static void words_are_sorted_by_their_upper_bits(void **state)
 {
     (void)state;
     static const uint64_t sizes[] = {0, 1, 2, 3, 33, 2047, 2048, 50021};
-    static const uint64_t masks[] = {UINT64_MAX, 0, 0xff00000000000000ull, 0x00000f0f00000000ull, 1ull << 32, 1ull << 63};
+    static const uint64_t masks[] = {
+        UINT64_MAX, 0, 0xff00000000000000ull, 0x00000f0f00000000ull, 1ull << 32, 1ull << 63};
     for (size_t s = 0; s < sizeof sizes / sizeof *sizes; s++)
         for (size_t m = 0; m < sizeof masks / sizeof *masks; m++)
             for (unsigned threads = 1; threads < 9; threads += 7) {

@@ -1,4 +1,5 @@
-/* spatial_order_test -- the curve is one, its codes nest as an octree does, and the order is a stable sort by code. */
+/* spatial_order_test -- the curve is one, its codes nest as an octree does, and the order is a
+ * stable sort by code. */
 #include "kernels/ops.h"
 #include "kernels/spatial_order/spatial_order_math.h"
 #include "stages/generate/inputs.h"
@@ -45,21 +46,24 @@ static void cell_to_code_and_back(void **state)
 static void neighbours_on_the_curve_share_a_face(void **state)
 {
     (void)state;
-    static const uint64_t starts[] = {0, 0x0123456789abcdefull, (1ull << 62) - 50000, 0x7fffffffffffffffull - 100000};
+    static const uint64_t starts[] = {0, 0x0123456789abcdefull, (1ull << 62) - 50000,
+                                      0x7fffffffffffffffull - 100000};
     for (int s = 0; s < 4; s++) {
         uint32_t at[3], next[3];
         kiln_hilbert_cell(starts[s], at);
         for (uint64_t i = 1; i < 100000; i++) {
             uint32_t steps = 0;
             kiln_hilbert_cell(starts[s] + i, next);
-            for (int a = 0; a < 3; a++) steps += next[a] > at[a] ? next[a] - at[a] : at[a] - next[a];
+            for (int a = 0; a < 3; a++)
+                steps += next[a] > at[a] ? next[a] - at[a] : at[a] - next[a];
             assert_int_equal(steps, 1);
             memcpy(at, next, sizeof at);
         }
     }
 }
 
-/* All codes with the same first 3 L bits are in one octree cell of level L, which no other prefix shares. */
+/* All codes with the same first 3 L bits are in one octree cell of level L, which no other prefix
+ * shares. */
 static void prefixes_are_octree_cells(void **state)
 {
     (void)state;
@@ -67,7 +71,8 @@ static void prefixes_are_octree_cells(void **state)
     for (int level = 1; level <= KILN_HILBERT_BITS; level++) {
         const int below = KILN_HILBERT_BITS - level;
         for (int i = 0; i < 2000; i++) {
-            const uint64_t prefix = kg_next(&r) >> 1 >> (3 * below), mask = (1ull << (3 * below)) - 1;
+            const uint64_t prefix = kg_next(&r) >> 1 >> (3 * below),
+                           mask = (1ull << (3 * below)) - 1;
             uint32_t a[3], b[3], other[3];
             kiln_hilbert_cell(prefix << (3 * below) | (kg_next(&r) & mask), a);
             kiln_hilbert_cell(prefix << (3 * below) | (kg_next(&r) & mask), b);
@@ -93,11 +98,16 @@ static ordered order_points(const kiln_ops *ops, uint64_t n, const float *means,
 {
     kiln_error err;
     size_t bytes = 0;
-    ordered o = {.n = n, .order = calloc(n + 1, sizeof *o.order), .codes = calloc(n + 1, sizeof *o.codes)};
+    ordered o = {
+        .n = n, .order = calloc(n + 1, sizeof *o.order), .codes = calloc(n + 1, sizeof *o.codes)};
     assert_true(o.order && o.codes);
     const kiln_exec x = {.device = -1, .threads = threads};
-    const kiln_spatial_order_args a = {
-        .n = n, .means = means, .centre = {0.5, 0.5, 0.5}, .half = 0.5, .order = o.order, .codes = o.codes};
+    const kiln_spatial_order_args a = {.n = n,
+                                       .means = means,
+                                       .centre = {0.5, 0.5, 0.5},
+                                       .half = 0.5,
+                                       .order = o.order,
+                                       .codes = o.codes};
     assert_int_equal(ops->spatial_order(&x, &a, NULL, &bytes, &err), KILN_OK);
     void *work = malloc(bytes + 1);
     assert_non_null(work);
@@ -133,16 +143,20 @@ static float *grid_points(uint64_t n)
 static void order_is_by_code_then_row(void **state)
 {
     (void)state;
-    static const uint64_t sizes[] = {0, 1, 2, 63, 64, 65, 66, 1000, 65536, 100003}; /* 64: where the radix sort starts */
+    /* 64: where the radix sort starts */
+    static const uint64_t sizes[] = {0, 1, 2, 63, 64, 65, 66, 1000, 65536, 100003};
     for (size_t s = 0; s < sizeof sizes / sizeof *sizes; s++) {
         const uint64_t n = sizes[s];
         float *means = grid_points(n);
         ordered o = order_points(kiln_ops_cpu_baseline(), n, means, 1);
         for (uint64_t i = 0; i < n; i++) {
             uint32_t cell[3];
-            for (uint64_t a = 0; a < 3; a++) cell[a] = kiln_hilbert_coordinate(means[a * n + o.order[i]], 0.0, TOP);
+            for (uint64_t a = 0; a < 3; a++)
+                cell[a] = kiln_hilbert_coordinate(means[a * n + o.order[i]], 0.0, TOP);
             assert_true(kiln_hilbert_code(cell) == o.codes[i]);
-            if (i > 0) assert_true(o.codes[i - 1] < o.codes[i] || (o.codes[i - 1] == o.codes[i] && o.order[i - 1] < o.order[i]));
+            if (i > 0)
+                assert_true(o.codes[i - 1] < o.codes[i] ||
+                            (o.codes[i - 1] == o.codes[i] && o.order[i - 1] < o.order[i]));
         }
         for (unsigned threads = 2; threads < 9; threads += 3) {
             ordered p = order_points(kiln_ops_cpu(), n, means, threads);

@@ -1,4 +1,5 @@
-/* The partition in files against the operation spatial_order in memory: any cloud, any number of runs, the same bytes. */
+/* The partition in files against the operation spatial_order in memory: any cloud, any number of
+ * runs, the same bytes. */
 #include "stages/spatial/row_places.h"
 
 #include "base/file.h"
@@ -32,7 +33,7 @@ static void make_cloud(cloud kind, uint64_t n, float *means) /* [3][n] */
         }
 }
 
-/* ---- a layer of n rows in blocks of BLOCK, the last one shorter, an empty one among them ------------------------------- */
+/* ---- a layer of n rows in blocks of BLOCK, the last one shorter, an empty one among them ----- */
 static kiln_layer *put_layer(kiln_manifest *m, const float *means, uint64_t n)
 {
     kiln_error err = {0};
@@ -46,10 +47,13 @@ static kiln_layer *put_layer(kiln_manifest *m, const float *means, uint64_t n)
     for (uint64_t first = 0; l.n_chunks == 0 || first < n;) {
         const uint32_t i = l.n_chunks++;
         const uint64_t count = i == 1 ? 0 : n - first < BLOCK ? n - first : BLOCK;
-        for (uint64_t c = 0; c < 3; c++) memcpy(block + c * count, means + c * n + first, count * sizeof *block);
+        for (uint64_t c = 0; c < 3; c++)
+            memcpy(block + c * count, means + c * n + first, count * sizeof *block);
         hashes[i] = put_bytes(m, block, count * 3 * sizeof *block, 4);
-        planes[i] = (kiln_plane){
-            .name = "means", .type = KILN_TYPE_F32, .components = 3, .data = array_of(&hashes[i], count * 3 * sizeof *block)};
+        planes[i] = (kiln_plane){.name = "means",
+                                 .type = KILN_TYPE_F32,
+                                 .components = 3,
+                                 .data = array_of(&hashes[i], count * 3 * sizeof *block)};
         chunks[i] = (kiln_chunk){.count = count, .n_planes = 1, .planes = &planes[i]};
         snprintf(chunks[i].name, sizeof chunks[i].name, "%08u", i);
         first += count;
@@ -74,7 +78,8 @@ static void bench_init(void **state, bench *b, cloud kind, uint64_t n)
     kiln_error err = {0};
     char path[600], command[1400];
     memset(b, 0, sizeof *b);
-    snprintf(command, sizeof command, "rm -rf '%s/'* && mkdir '%s'", (char *)*state, in_scratch(state, "parts", b->folder));
+    snprintf(command, sizeof command, "rm -rf '%s/'* && mkdir '%s'", (char *)*state,
+             in_scratch(state, "parts", b->folder));
     assert_int_equal(system(command), 0);
     b->m = open_manifest(in_scratch(state, "m.db", path), KILN_OPEN_CREATE);
     const kiln_runner_options o = {.device = KILN_RUNNER_CPU, .threads = 2};
@@ -116,7 +121,8 @@ static void check_files(const bench *b)
     OK(KILN_ALLOC(&want, n, "codes", &err));
     OK(KILN_ALLOC(&codes, n, "codes", &err));
     OK(KILN_ALLOC(&means, 3 * n, "means", &err));
-    kiln_spatial_order_args a = {.n = n, .means = b->means, .half = b->args.half, .order = order, .codes = want};
+    kiln_spatial_order_args a = {
+        .n = n, .means = b->means, .half = b->args.half, .order = order, .codes = want};
     memcpy(a.centre, b->args.centre, sizeof a.centre);
     if (n) OK(kiln_runner_run(b->runner, KILN_OP_spatial_order, &a, &err));
     OK(kiln_spatial_open(b->folder, n, b->args.with_means, &f, &err));
@@ -131,7 +137,8 @@ static void check_files(const bench *b)
         OK(kiln_spatial_means(&f, 0, half, means, &err));
         OK(kiln_spatial_means(&f, half, n - half, means + 3 * half, &err));
         for (uint64_t i = 0; i < n; i++)
-            for (uint64_t c = 0; c < 3; c++) assert_memory_equal(&means[3 * i + c], &b->means[c * n + order[i]], sizeof(float));
+            for (uint64_t c = 0; c < 3; c++)
+                assert_memory_equal(&means[3 * i + c], &b->means[c * n + order[i]], sizeof(float));
     }
     assert_int_equal(kiln_spatial_rows(&f, n, 1, rows, NULL), KILN_E_BUG);
     kiln_spatial_close(&f);
@@ -167,8 +174,10 @@ static void every_cloud_and_every_cap_give_the_same_files(void **state)
                 char command[700];
                 b.args.ram = caps[i];
                 b.args.readers = b.readers;
-                b.args.n_readers = ((unsigned)i + (unsigned)kind) % 3;                         /* as many threads more decode */
-                kiln_runner_set_threads(b.runner, 1 + (3 * (unsigned)i + (unsigned)kind) % 5); /* sort and merge */
+                /* as many threads more decode */
+                b.args.n_readers = ((unsigned)i + (unsigned)kind) % 3;
+                /* sort and merge */
+                kiln_runner_set_threads(b.runner, 1 + (3 * (unsigned)i + (unsigned)kind) % 5);
                 OK(kiln_spatial_partition(&b.args, &err));
                 check_files(&b);
                 assert_int_equal(files_in(b.folder), with_means ? 3 : 2); /* runs are gone */
@@ -193,7 +202,8 @@ static void no_row_and_one_row_are_layers_too(void **state)
     }
 }
 
-/* The least is the least, the runs are as many as they should be, and more than one of them take the room twice. */
+/* The least is the least, the runs are as many as they should be, and more than one of them take
+ * the room twice. */
 static void needs_are_told_beforehand(void **state)
 {
     kiln_error err = {0};
@@ -219,7 +229,8 @@ static void put_file(const char *folder, const char *name, const void *data, siz
     OK(kiln_scratch_finish(&f, &err));
 }
 
-/* The places of rows in any order, whatever the memory and the threads; more rows than a window of the least memory has. */
+/* The places of rows in any order, whatever the memory and the threads; more rows than a window of
+ * the least memory has. */
 static void places_are_the_order_the_other_way_round(void **state)
 {
     enum { MANY = 150000 };
@@ -307,12 +318,17 @@ static void a_full_disk_is_told_with_numbers(void **state)
 int main(void)
 {
     const struct CMUnitTest tests[] = {
-        cmocka_unit_test_setup_teardown(every_cloud_and_every_cap_give_the_same_files, make_scratch, remove_scratch),
-        cmocka_unit_test_setup_teardown(no_row_and_one_row_are_layers_too, make_scratch, remove_scratch),
+        cmocka_unit_test_setup_teardown(every_cloud_and_every_cap_give_the_same_files, make_scratch,
+                                        remove_scratch),
+        cmocka_unit_test_setup_teardown(no_row_and_one_row_are_layers_too, make_scratch,
+                                        remove_scratch),
         cmocka_unit_test_setup_teardown(needs_are_told_beforehand, make_scratch, remove_scratch),
-        cmocka_unit_test_setup_teardown(places_are_the_order_the_other_way_round, make_scratch, remove_scratch),
-        cmocka_unit_test_setup_teardown(what_is_whole_is_not_made_again, make_scratch, remove_scratch),
-        cmocka_unit_test_setup_teardown(a_full_disk_is_told_with_numbers, make_scratch, remove_scratch),
+        cmocka_unit_test_setup_teardown(places_are_the_order_the_other_way_round, make_scratch,
+                                        remove_scratch),
+        cmocka_unit_test_setup_teardown(what_is_whole_is_not_made_again, make_scratch,
+                                        remove_scratch),
+        cmocka_unit_test_setup_teardown(a_full_disk_is_told_with_numbers, make_scratch,
+                                        remove_scratch),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

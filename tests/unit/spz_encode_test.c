@@ -1,5 +1,5 @@
-/* spz_encode: the golden files' codes, made of the PLY that they were made of; codes that were read come out again; which
- * fraction a scene gets; what is counted. */
+/* spz_encode: the golden files' codes, made of the PLY that they were made of; codes that were read
+ * come out again; which fraction a scene gets; what is counted. */
 #include "stages/formats/spz/spz_encode.h"
 #include "stages/formats/spz/spz_rows.h"
 #include "tests/unit/import_source.h"
@@ -16,10 +16,12 @@
 
 #include <cmocka.h>
 
-static const kiln_spz_coding usual = {
-    .fraction = KILN_SPZ_FRACTION, .first_bits = KILN_SPZ_FIRST_BITS, .other_bits = KILN_SPZ_OTHER_BITS, .to_rub = true};
+static const kiln_spz_coding usual = {.fraction = KILN_SPZ_FRACTION,
+                                      .first_bits = KILN_SPZ_FIRST_BITS,
+                                      .other_bits = KILN_SPZ_OTHER_BITS,
+                                      .to_rub = true};
 
-/* ---- rows ------------------------------------------------------------------------------------------------------------------ */
+/* ---- rows ------------------------------------------------------------------------------------ */
 
 typedef struct {
     uint64_t n;
@@ -79,7 +81,7 @@ static rows read_rows(const char *path)
     return r;
 }
 
-/* ---- codes ----------------------------------------------------------------------------------------------------------------- */
+/* ---- codes ----------------------------------------------------------------------------------- */
 
 typedef struct {
     unsigned char *planes[KILN_SPZ_PLANES];
@@ -120,7 +122,8 @@ static const char *sample(const char *name, uint32_t degree, const char *suffix)
     static int turn;
     const char *shared = getenv("KILN_SHARED");
     char *p = path[turn++ & 1];
-    snprintf(p, sizeof path[0], "%s/samples/%s%u.%s", shared && *shared ? shared : "../shared", name, degree, suffix);
+    snprintf(p, sizeof path[0], "%s/samples/%s%u.%s", shared && *shared ? shared : "../shared",
+             name, degree, suffix);
     if (!kiln_is_file(p)) {
         print_message("skipped: '%s' is absent\n", p);
         skip();
@@ -136,7 +139,8 @@ static size_t unpack(const char *path, unsigned char *out, size_t capacity)
     return (size_t)n;
 }
 
-/* Is the code of a harmonic nearer to its value than the one that nianticlabs/spz gives it? That rounds twice. */
+/* Is the code of a harmonic nearer to its value than the one that nianticlabs/spz gives it? That
+ * rounds twice. */
 static bool is_nearer(const rows *r, size_t i, int ours, int theirs)
 {
     static const int about_x[3] = {1, -1, -1};
@@ -148,29 +152,35 @@ static bool is_nearer(const rows *r, size_t i, int ours, int theirs)
 }
 
 /* r: the rows, whose harmonics may have nearer codes; NULL: all bytes are equal. */
-static void check_codes(const codes *c, const rows *r, const unsigned char *payload, size_t size, const char *what)
+static void check_codes(const codes *c, const rows *r, const unsigned char *payload, size_t size,
+                        const char *what)
 {
     size_t at = 0;
     for (int p = 0; p < KILN_SPZ_PLANES; p++)
         for (size_t i = 0; i < c->bytes[p]; i++, at++)
             if (at >= size ||
-                (c->planes[p][i] != payload[at] && !(r && p == KILN_SPZ_SH && is_nearer(r, i, c->planes[p][i], payload[at]))))
-                fail_msg("%s: byte %zu of the %s plane is %u, not %u", what, i, kiln_spz_plane_names[p], c->planes[p][i],
-                         at < size ? payload[at] : 256);
+                (c->planes[p][i] != payload[at] &&
+                 !(r && p == KILN_SPZ_SH && is_nearer(r, i, c->planes[p][i], payload[at]))))
+                fail_msg("%s: byte %zu of the %s plane is %u, not %u", what, i,
+                         kiln_spz_plane_names[p], c->planes[p][i], at < size ? payload[at] : 256);
     assert_int_equal(at, size);
 }
 
-/* nianticlabs/spz turns coefficient (4, 4) with the sign of y, in which it is even; the golden files have that, too. */
+/* nianticlabs/spz turns coefficient (4, 4) with the sign of y, in which it is even; the golden
+ * files have that, too. */
 static void turn_last_coefficient_as_niantic(rows *r)
 {
-    for (uint64_t i = 23 * 3 * r->n; i < 24 * 3 * r->n && r->degree == 4; i++) r->shN[i] = -r->shN[i];
+    for (uint64_t i = 23 * 3 * r->n; i < 24 * 3 * r->n && r->degree == 4; i++)
+        r->shN[i] = -r->shN[i];
 }
 
-/* nianticlabs/spz multiplies by this float, whose factors spz.h has apart; and by a rounded square root. */
+/* nianticlabs/spz multiplies by this float, whose factors spz.h has apart; and by a rounded square
+ * root. */
 static void factors_are_the_floats_of_niantic(void **state)
 {
     (void)state;
-    assert_true((float)(255 * KILN_SPZ_COLOUR_SCALE) == 38.25f && (float)KILN_SPZ_SQRT_HALF == 0.70710678f);
+    assert_true((float)(255 * KILN_SPZ_COLOUR_SCALE) == 38.25f &&
+                (float)KILN_SPZ_SQRT_HALF == 0.70710678f);
 }
 
 static void the_golden_files_have_these_codes(void **state)
@@ -200,21 +210,26 @@ static void codes_of_golden_files_come_out_again(void **state)
         const char *path = sample("golden_spz_v3_sh", degree, "spz");
         const size_t size = unpack(path, payload, sizeof payload);
         rows r = read_rows(path);
-        codes c = encode(&r, (kiln_spz_coding){.fraction = payload[13], .first_bits = 5, .other_bits = 4, .signed_zeros = true});
+        codes c = encode(&r, (kiln_spz_coding){.fraction = payload[13],
+                                               .first_bits = 5,
+                                               .other_bits = 4,
+                                               .signed_zeros = true});
         check_codes(&c, NULL, payload + KILN_SPZ_HEADER, size - KILN_SPZ_HEADER, path);
         free_codes(&c);
         free_rows(&r);
     }
 }
 
-/* ---- rotations ------------------------------------------------------------------------------------------------------------- */
+/* ---- rotations ------------------------------------------------------------------------------- */
 
 static uint32_t word_of(const float wxyz[4], bool signed_zeros)
 {
     rows r = make_rows(1, 0);
     uint32_t word;
     memcpy(r.quats, wxyz, 4 * sizeof *wxyz);
-    codes c = encode(&r, (kiln_spz_coding){.fraction = 12, .first_bits = 5, .other_bits = 4, .signed_zeros = signed_zeros});
+    codes c = encode(
+        &r, (kiln_spz_coding){
+                .fraction = 12, .first_bits = 5, .other_bits = 4, .signed_zeros = signed_zeros});
     memcpy(&word, c.planes[KILN_SPZ_ROTATIONS], sizeof word);
     free_codes(&c);
     free_rows(&r);
@@ -232,7 +247,8 @@ static bool same_rotation(const float a[4], const float b[4])
     return same || negative;
 }
 
-/* Of rotations whose two largest components are nearly equal, too, where rounding makes the second one the largest. */
+/* Of rotations whose two largest components are nearly equal, too, where rounding makes the second
+ * one the largest. */
 static void rotations_that_were_read_keep_their_word(void **state)
 {
     uint64_t seed = 7;
@@ -247,14 +263,16 @@ static void rotations_that_were_read_keep_their_word(void **state)
         if (i % 4) { /* two that are off by a thousandth at most, others smaller */
             const int a = i / 4 % 4, b = (a + 1 + i / 16 % 3) % 4;
             for (int c = 0; c < 4; c++)
-                if (c != a && c != b) q[c] *= (float)(i % 7 + 1) * 0.1f * fabsf(q[a]) / 2147483648.0f;
+                if (c != a && c != b)
+                    q[c] *= (float)(i % 7 + 1) * 0.1f * fabsf(q[a]) / 2147483648.0f;
             q[b] = (q[b] < 0 ? -1.0f : 1.0f) * fabsf(q[a]) * (1.0f + (float)(i % 101 - 50) * 2e-5f);
         }
         const uint32_t word = word_of(q, false);
         kiln_spz_smallest_three(word, again);
         const uint32_t back = word_of(again, true);
         kiln_spz_smallest_three(back, q);
-        if (back != word && !same_rotation(q, again)) fail_msg("word %08x comes back as %08x", word, back);
+        if (back != word && !same_rotation(q, again))
+            fail_msg("word %08x comes back as %08x", word, back);
         others += back != word;
     }
     assert_true(others < 200); /* half turns about an axis: two words stand for the same floats */
@@ -262,16 +280,17 @@ static void rotations_that_were_read_keep_their_word(void **state)
 
 static void lengths_and_zeros_do_not_matter(void **state)
 {
-    static const float identity[4] = {1, 0, 0, 0}, huge[4] = {3e38f, 0, 0, 0}, tiny[4] = {1e-44f, -0.0f, 0, 0},
-                       turned[4] = {-2, -0.0f, 0, 0};
+    static const float identity[4] = {1, 0, 0, 0}, huge[4] = {3e38f, 0, 0, 0},
+                       tiny[4] = {1e-44f, -0.0f, 0, 0}, turned[4] = {-2, -0.0f, 0, 0};
     (void)state;
     assert_int_equal(word_of(identity, false), 0xc0000000u);
     assert_int_equal(word_of(huge, false), 0xc0000000u);
     assert_int_equal(word_of(tiny, false), 0xc0000000u);
-    assert_int_equal(word_of(turned, false), 0xc0000000u | 1u << 29 | 1u << 19 | 1u << 9); /* negated: so are the zeros' signs */
+    /* negated: so are the zeros' signs */
+    assert_int_equal(word_of(turned, false), 0xc0000000u | 1u << 29 | 1u << 19 | 1u << 9);
 }
 
-/* ---- the rest ---------------------------------------------------------------------------------------------------------------- */
+/* ---- the rest -------------------------------------------------------------------------------- */
 
 static void what_no_code_is_near_is_counted(void **state)
 {
@@ -289,7 +308,8 @@ static void what_no_code_is_near_is_counted(void **state)
     assert_int_equal(c.clamped.scales, 2);
     assert_int_equal(c.clamped.colours, 1);
     assert_int_equal(c.clamped.sh, 1);
-    for (int i = 0; i < 5; i++) assert_int_equal(c.planes[KILN_SPZ_SCALES][3 * i + 1], i < 2 ? 0 : i < 4 ? 255 : 160);
+    for (int i = 0; i < 5; i++)
+        assert_int_equal(c.planes[KILN_SPZ_SCALES][3 * i + 1], i < 2 ? 0 : i < 4 ? 255 : 160);
     assert_int_equal(c.planes[KILN_SPZ_COLOURS][3 * 3 + 2], 255);
     assert_int_equal(c.planes[KILN_SPZ_SH][2 * 9 + 7], 0);
     assert_int_equal(c.planes[KILN_SPZ_SH][4 * 9 + 8], 255);
@@ -297,7 +317,8 @@ static void what_no_code_is_near_is_counted(void **state)
     free_rows(&r);
 }
 
-/* The fraction is chosen so that positions fit; one that does not, all the same, is the farthest code of its side. */
+/* The fraction is chosen so that positions fit; one that does not, all the same, is the farthest
+ * code of its side. */
 static void positions_beyond_all_codes_are_clamped(void **state)
 {
     static const unsigned char most[3] = {0xff, 0xff, 0x7f}, least[3] = {0, 0, 0x80};
@@ -357,7 +378,8 @@ static void a_scene_gets_the_fraction_that_it_fits(void **state)
     (void)state;
     for (size_t i = 0; i < sizeof scenes / sizeof *scenes; i++) {
         uint32_t fraction;
-        const bool fine = kiln_spz_choose_fraction(scenes[i].farthest, scenes[i].half_edge, &fraction);
+        const bool fine =
+            kiln_spz_choose_fraction(scenes[i].farthest, scenes[i].half_edge, &fraction);
         if (fraction != scenes[i].fraction || fine != scenes[i].fine)
             fail_msg("scene %zu gets %u bits, %s", i, fraction, fine ? "fine" : "coarse");
     }
@@ -368,10 +390,13 @@ static void bits_that_lose_nothing(void **state)
     static const struct {
         float v;
         uint32_t needed;
-    } of[] = {{0, 0},           {-0.0f, 0},           {1, 0},     {-3, 0},         {16777216, 0}, {0.5f, 1}, {-1.75f, 2},
-              {0x1.8p-12f, 13}, {100 + 0x1p-12f, 12}, {0.1f, 27}, {0x1p-149f, 149}};
+    } of[] = {{0, 0},      {-0.0f, 0},       {1, 0},
+              {-3, 0},     {16777216, 0},    {0.5f, 1},
+              {-1.75f, 2}, {0x1.8p-12f, 13}, {100 + 0x1p-12f, 12},
+              {0.1f, 27},  {0x1p-149f, 149}};
     (void)state;
-    for (size_t i = 0; i < sizeof of / sizeof *of; i++) assert_int_equal(kiln_spz_needed_fraction(&of[i].v, 1), of[i].needed);
+    for (size_t i = 0; i < sizeof of / sizeof *of; i++)
+        assert_int_equal(kiln_spz_needed_fraction(&of[i].v, 1), of[i].needed);
     const float both[2] = {0.5f, 0.125f};
     assert_int_equal(kiln_spz_needed_fraction(both, 2), 3);
     assert_true(kiln_spz_fits(2047.999f, 12) && !kiln_spz_fits(2048, 12));
@@ -380,11 +405,16 @@ static void bits_that_lose_nothing(void **state)
 int main(void)
 {
     const struct CMUnitTest tests[] = {
-        cmocka_unit_test(the_golden_files_have_these_codes),        cmocka_unit_test(codes_of_golden_files_come_out_again),
-        cmocka_unit_test(rotations_that_were_read_keep_their_word), cmocka_unit_test(lengths_and_zeros_do_not_matter),
-        cmocka_unit_test(what_no_code_is_near_is_counted),          cmocka_unit_test(more_bits_of_harmonics_are_nearer),
-        cmocka_unit_test(a_scene_gets_the_fraction_that_it_fits),   cmocka_unit_test(bits_that_lose_nothing),
-        cmocka_unit_test(positions_beyond_all_codes_are_clamped),   cmocka_unit_test(factors_are_the_floats_of_niantic),
+        cmocka_unit_test(the_golden_files_have_these_codes),
+        cmocka_unit_test(codes_of_golden_files_come_out_again),
+        cmocka_unit_test(rotations_that_were_read_keep_their_word),
+        cmocka_unit_test(lengths_and_zeros_do_not_matter),
+        cmocka_unit_test(what_no_code_is_near_is_counted),
+        cmocka_unit_test(more_bits_of_harmonics_are_nearer),
+        cmocka_unit_test(a_scene_gets_the_fraction_that_it_fits),
+        cmocka_unit_test(bits_that_lose_nothing),
+        cmocka_unit_test(positions_beyond_all_codes_are_clamped),
+        cmocka_unit_test(factors_are_the_floats_of_niantic),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -1,5 +1,6 @@
-/* SPZ: codes of every version, frames, extension records, streams, ranges of other files, damage. Files are made here, of random
- * codes; the golden and hostile ones of ../shared are unit/samples'. */
+/* SPZ: codes of every version, frames, extension records, streams, ranges of other files, damage.
+ * Files are made here, of random codes; the golden and hostile ones of ../shared are
+ * unit/samples'. */
 #include "stages/files/packing.h"
 #include "stages/formats/spz/spz_axes.h"
 #include "stages/formats/spz/spz_rows.h"
@@ -17,7 +18,7 @@
 
 enum { FRACTION = 12, FEW = 300, EXTENSIONS_MAX = 64 };
 
-/* ---- files ---------------------------------------------------------------------------------------------------------------- */
+/* ---- files ----------------------------------------------------------------------------------- */
 
 /* An SPZ of random codes; extensions: records as they are. */
 typedef struct {
@@ -33,7 +34,8 @@ static model make_model(uint32_t version, uint32_t n, uint32_t degree)
 {
     model m = {.version = version, .n = n, .degree = degree};
     const uint32_t k = 3 * ((degree + 1) * (degree + 1) - 1);
-    const uint32_t strides[KILN_SPZ_PLANES] = {version == 1 ? 6 : 9, 1, 3, 3, version < 3 ? 3 : 4, k};
+    const uint32_t strides[KILN_SPZ_PLANES] = {version == 1 ? 6 : 9, 1, 3, 3,
+                                               version < 3 ? 3 : 4,  k};
     uint32_t seed = 17 + version;
     for (int p = 0; p < KILN_SPZ_PLANES; p++) {
         m.bytes[p] = (size_t)n * strides[p];
@@ -104,7 +106,8 @@ static kiln_buffer gzip_of(kiln_buffer plain)
     return b;
 }
 
-/* Windows of 2^window_log, 0: zstd's choice; of a frame that does not say its size where sizes is false. */
+/* Windows of 2^window_log, 0: zstd's choice; of a frame that does not say its size where sizes is
+ * false. */
 static kiln_buffer frame_of(const unsigned char *data, size_t n, int window_log, bool sizes)
 {
     kiln_buffer b = {0};
@@ -112,7 +115,8 @@ static kiln_buffer frame_of(const unsigned char *data, size_t n, int window_log,
     ZSTD_inBuffer in = {data, n, 0};
     add(&b, NULL, ZSTD_compressBound(n) + 64);
     ZSTD_outBuffer out = {b.data, b.size, 0};
-    if (window_log) assert_false(ZSTD_isError(ZSTD_CCtx_setParameter(c, ZSTD_c_windowLog, window_log)));
+    if (window_log)
+        assert_false(ZSTD_isError(ZSTD_CCtx_setParameter(c, ZSTD_c_windowLog, window_log)));
     if (sizes) assert_false(ZSTD_isError(ZSTD_CCtx_setPledgedSrcSize(c, n)));
     if (!sizes) assert_false(ZSTD_isError(ZSTD_compressStream2(c, &out, &in, ZSTD_e_flush)));
     assert_int_equal(ZSTD_compressStream2(c, &out, &in, ZSTD_e_end), 0);
@@ -141,10 +145,12 @@ static kiln_buffer streams_of(const model *m, int window_log, bool sizes)
     return b;
 }
 
-static kiln_status read_bytes(kiln_buffer file, kiln_source_frame frame, import_source *out, kiln_error *err)
+static kiln_status read_bytes(kiln_buffer file, kiln_source_frame frame, import_source *out,
+                              kiln_error *err)
 {
     const char *path = import_source_file("x.spz", file.data, file.size);
-    const kiln_status st = import_source_read_with(path, &(kiln_read_options){.frame = frame}, out, err);
+    const kiln_status st =
+        import_source_read_with(path, &(kiln_read_options){.frame = frame}, out, err);
     kiln_buffer_release(&file);
     assert_int_equal(unlink(path), 0);
     return st;
@@ -168,14 +174,15 @@ static void refused(kiln_buffer file, const char *words)
     import_source_free(&s);
 }
 
-/* ---- codes ---------------------------------------------------------------------------------------------------------------- */
+/* ---- codes ----------------------------------------------------------------------------------- */
 
 static double position_of(const model *m, uint32_t i, uint32_t c)
 {
     if (m->version == 1) {
         const unsigned char *p = m->planes[KILN_SPZ_POSITIONS] + 6 * i + 2 * c;
         const int exponent = p[1] >> 2 & 31, mantissa = (p[1] & 3) << 8 | p[0];
-        return (p[1] & 128 ? -1 : 1) * (exponent ? ldexp(1024 + mantissa, exponent - 25) : ldexp(mantissa, -24));
+        return (p[1] & 128 ? -1 : 1) *
+               (exponent ? ldexp(1024 + mantissa, exponent - 25) : ldexp(mantissa, -24));
     }
     const unsigned char *p = m->planes[KILN_SPZ_POSITIONS] + 9 * i + 3 * c;
     const int v = p[0] | p[1] << 8 | p[2] << 16;
@@ -187,7 +194,8 @@ static void rotation_of(const model *m, uint32_t i, double q[4])
 {
     double sum = 0;
     if (m->version < 3) {
-        for (int c = 0; c < 3; c++) q[c + 1] = m->planes[KILN_SPZ_ROTATIONS][3 * i + (uint32_t)c] / 127.5 - 1;
+        for (int c = 0; c < 3; c++)
+            q[c + 1] = m->planes[KILN_SPZ_ROTATIONS][3 * i + (uint32_t)c] / 127.5 - 1;
         for (int c = 1; c < 4; c++) sum += q[c] * q[c];
         q[0] = sqrt(fmax(0, 1 - sum));
     } else {
@@ -211,7 +219,8 @@ static void rotation_of(const model *m, uint32_t i, double q[4])
 static void close_to(float ours, double truth, double most, const char *what, uint64_t row)
 {
     if (!(fabs((double)ours - truth) <= most))
-        fail_msg("%s of row %llu is %.9g, not %.9g", what, (unsigned long long)row, (double)ours, truth);
+        fail_msg("%s of row %llu is %.9g, not %.9g", what, (unsigned long long)row, (double)ours,
+                 truth);
 }
 
 static void check_codes(const model *m, const import_source *s)
@@ -229,21 +238,25 @@ static void check_codes(const model *m, const import_source *s)
         for (uint32_t c = 0; c < 3; c++) {
             assert_true((double)row[c] == position_of(m, i, c));
             assert_true((double)row[7 + c] == m->planes[KILN_SPZ_SCALES][3 * i + c] / 16.0 - 10);
-            close_to(row[11 + c], (m->planes[KILN_SPZ_COLOURS][3 * i + c] / 255.0 - 0.5) / 0.15, 2e-7, "colour", i);
+            close_to(row[11 + c], (m->planes[KILN_SPZ_COLOURS][3 * i + c] / 255.0 - 0.5) / 0.15,
+                     2e-7, "colour", i);
         }
         for (int c = 0; c < 4; c++) close_to(row[3 + c], q[c], 1e-7, "rotation", i);
         close_to(row[10], log(held / (255 - held)), 5e-7, "opacity", i);
-        for (uint32_t c = 0; c < k; c++) assert_true((double)row[14 + c] == (m->planes[KILN_SPZ_SH][k * i + c] - 128) / 128.0);
+        for (uint32_t c = 0; c < k; c++)
+            assert_true((double)row[14 + c] == (m->planes[KILN_SPZ_SH][k * i + c] - 128) / 128.0);
     }
 }
 
 static void every_version_decodes_its_codes(void **state)
 {
     (void)state;
-    for (uint32_t version = 1; version <= 5; version++) /* 5: a file of version 4; 4: its header inside gzip */
+    /* 5: a file of version 4; 4: its header inside gzip */
+    for (uint32_t version = 1; version <= 5; version++)
         for (uint32_t degree = 0; degree <= 4; degree++) {
             model m = make_model(version < 5 ? version : 4, FEW, degree);
-            import_source s = read_whole(version < 5 ? gzip_of(plain_of(&m)) : streams_of(&m, 0, true), KILN_FRAME_AS_IS);
+            import_source s = read_whole(
+                version < 5 ? gzip_of(plain_of(&m)) : streams_of(&m, 0, true), KILN_FRAME_AS_IS);
             check_codes(&m, &s);
             assert_false(s.scan.info.antialiased);
             import_source_free(&s);
@@ -270,18 +283,22 @@ static void blocks_are_read_in_any_order(void **state)
     free_model(&m);
 }
 
-/* Three components of 0.7071 leave nothing for the fourth; halves that are no numbers drop their rows. */
+/* Three components of 0.7071 leave nothing for the fourth; halves that are no numbers drop their
+ * rows. */
 static void what_no_writer_writes(void **state)
 {
     model m = make_model(3, 2, 0);
-    const uint32_t words[2] = {0u << 30 | 511u << 20 | 511u << 10 | 511, 3u << 30 | 1023u << 20 | 1023u << 10 | 1023};
+    const uint32_t words[2] = {0u << 30 | 511u << 20 | 511u << 10 | 511,
+                               3u << 30 | 1023u << 20 | 1023u << 10 | 1023};
     (void)state;
     memcpy(m.planes[KILN_SPZ_ROTATIONS], words, sizeof words);
     import_source s = read_whole(gzip_of(plain_of(&m)), KILN_FRAME_AS_IS);
     check_codes(&m, &s);
     for (int r = 0; r < 2; r++) {
         double length = 0;
-        for (int c = 0; c < 4; c++) length += (double)s.rows[r * (int)s.floats + 3 + c] * (double)s.rows[r * (int)s.floats + 3 + c];
+        for (int c = 0; c < 4; c++)
+            length += (double)s.rows[r * (int)s.floats + 3 + c] *
+                      (double)s.rows[r * (int)s.floats + 3 + c];
         assert_true(fabs(length - 1) < 1e-6);
     }
     import_source_free(&s);
@@ -296,7 +313,7 @@ static void what_no_writer_writes(void **state)
     free_model(&m);
 }
 
-/* ---- frames --------------------------------------------------------------------------------------------------------------- */
+/* ---- frames ---------------------------------------------------------------------------------- */
 
 /* Where +X, +Y and +Z of a frame point, in RDF. */
 static void axes_of(const char *name, int m[3][3])
@@ -316,7 +333,8 @@ static double colour(const float *row, uint32_t degree, uint32_t channel, const 
     kiln_sh_basis2((float)d[0], (float)d[1], (float)d[2], b + 3);
     kiln_sh_basis3((float)d[0], (float)d[1], (float)d[2], b + 8);
     kiln_sh_basis4((float)d[0], (float)d[1], (float)d[2], b + 15);
-    for (uint32_t k = 0; k < (degree + 1) * (degree + 1) - 1; k++) sum += (double)b[k] * (double)row[14 + 3 * k + channel];
+    for (uint32_t k = 0; k < (degree + 1) * (degree + 1) - 1; k++)
+        sum += (double)b[k] * (double)row[14 + 3 * k + channel];
     return sum;
 }
 
@@ -329,12 +347,14 @@ static void covariance(const float *row, double out[3][3])
     for (int i = 0; i < 3; i++)
         for (int j = 0; j < 3; j++) {
             out[i][j] = 0;
-            for (int k = 0; k < 3; k++) out[i][j] += r[i][k] * r[j][k] * exp(2 * (double)row[7 + k]);
+            for (int k = 0; k < 3; k++)
+                out[i][j] += r[i][k] * r[j][k] * exp(2 * (double)row[7 + k]);
         }
 }
 
 /* What stands in a file of the frame m, and what was made of it: the same Gaussian, seen in RDF. */
-static void check_turned(const float *stored, const float *turned, uint32_t degree, const int m[3][3])
+static void check_turned(const float *stored, const float *turned, uint32_t degree,
+                         const int m[3][3])
 {
     double was[3][3], is[3][3], size = 0;
     covariance(stored, was);
@@ -352,35 +372,42 @@ static void check_turned(const float *stored, const float *turned, uint32_t degr
         }
     }
     for (int t = 0; t < 12; t++) {
-        const double a = 0.3 + 0.5 * t, b = 1.1 * t, d[3] = {cos(a) * sin(b), cos(a) * cos(b), sin(a)};
+        const double a = 0.3 + 0.5 * t, b = 1.1 * t,
+                     d[3] = {cos(a) * sin(b), cos(a) * cos(b), sin(a)};
         double e[3] = {0};
         for (int i = 0; i < 3; i++)
             for (int k = 0; k < 3; k++) e[i] += m[i][k] * d[k];
-        assert_true(fabs(colour(turned, degree, (uint32_t)t % 3, e) - colour(stored, degree, (uint32_t)t % 3, d)) < 1e-5);
+        assert_true(fabs(colour(turned, degree, (uint32_t)t % 3, e) -
+                         colour(stored, degree, (uint32_t)t % 3, d)) < 1e-5);
     }
 }
 
-static void compare_turned(const import_source *stored, const import_source *turned, const char *frame)
+static void compare_turned(const import_source *stored, const import_source *turned,
+                           const char *frame)
 {
     int m[3][3];
     axes_of(frame, m);
     assert_int_equal(stored->n, turned->n);
     for (uint64_t r = 0; r < stored->n; r++)
-        check_turned(stored->rows + r * stored->floats, turned->rows + r * stored->floats, stored->scan.info.sh_degree, m);
+        check_turned(stored->rows + r * stored->floats, turned->rows + r * stored->floats,
+                     stored->scan.info.sh_degree, m);
 }
 
 static bool is_left_handed(const char *frame)
 {
     int m[3][3], det = 0;
     axes_of(frame, m);
-    for (int c = 0; c < 3; c++) det += m[0][c] * (m[1][(c + 1) % 3] * m[2][(c + 2) % 3] - m[1][(c + 2) % 3] * m[2][(c + 1) % 3]);
+    for (int c = 0; c < 3; c++)
+        det += m[0][c] *
+               (m[1][(c + 1) % 3] * m[2][(c + 2) % 3] - m[1][(c + 2) % 3] * m[2][(c + 1) % 3]);
     return det < 0;
 }
 
 static void an_extension_decides_the_frame(void **state)
 {
-    static const char *const names[17] = {"",    "LDB", "RDB", "LUB", "RUB", "LDF", "RDF", "LUF", "RUF",
-                                          "LFD", "RFD", "LFU", "RFU", "LBD", "RBD", "LBU", "RBU"};
+    static const char *const names[17] = {"",    "LDB", "RDB", "LUB", "RUB", "LDF",
+                                          "RDF", "LUF", "RUF", "LFD", "RFD", "LFU",
+                                          "RFU", "LBD", "RBD", "LBU", "RBU"};
     model bare = make_model(4, FEW, 4);
     import_source stored = read_whole(streams_of(&bare, 0, true), KILN_FRAME_AS_IS);
     (void)state;
@@ -390,12 +417,13 @@ static void an_extension_decides_the_frame(void **state)
             model m = make_model(4, FEW, 4);
             add_extension(&m, 0xadbe0002u, "safe orbit..", 12);
             add_system(&m, system);
-            import_source s =
-                read_whole(frame ? streams_of(&m, 0, true) : gzip_of(plain_of(&m)), frame ? KILN_FRAME_AS_IS : KILN_FRAME_RUB);
+            import_source s = read_whole(frame ? streams_of(&m, 0, true) : gzip_of(plain_of(&m)),
+                                         frame ? KILN_FRAME_AS_IS : KILN_FRAME_RUB);
             assert_string_equal(kiln_spz_system_name(system), names[system]);
             compare_turned(&stored, &s, names[system]);
             assert_non_null(strstr(s.scan.info.remarks, names[system]));
-            assert_int_equal(strstr(s.scan.info.remarks, "left-handed") != NULL, is_left_handed(names[system]));
+            assert_int_equal(strstr(s.scan.info.remarks, "left-handed") != NULL,
+                             is_left_handed(names[system]));
             import_source_free(&s);
             free_model(&m);
         }
@@ -413,7 +441,8 @@ static import_source read_file(const char *path, kiln_source_frame frame)
 {
     import_source s;
     kiln_error err = {0};
-    if (import_source_read_with(path, &(kiln_read_options){.frame = frame}, &s, &err) != KILN_OK) fail_msg("%s", err.msg);
+    if (import_source_read_with(path, &(kiln_read_options){.frame = frame}, &s, &err) != KILN_OK)
+        fail_msg("%s", err.msg);
     return s;
 }
 
@@ -424,7 +453,8 @@ static double farthest(const import_source *a, const import_source *b, uint32_t 
     assert_int_equal(a->n, b->n);
     for (uint64_t r = 0; r < a->n; r++)
         for (uint32_t c = first; c < first + n; c++)
-            most = fmax(most, fabs((double)a->rows[r * a->floats + c] - (double)b->rows[r * b->floats + c]));
+            most = fmax(most, fabs((double)a->rows[r * a->floats + c] -
+                                   (double)b->rows[r * b->floats + c]));
     return most;
 }
 
@@ -440,9 +470,10 @@ static const char *shared(const char *name)
     return path;
 }
 
-/* The golden files hold the scene of golden_ply_inria in RUB: the default frame brings them back, within a step of positions, what
- * 5 and 4 bits of SH are apart, and for rotations of version 2 the square root that the missing component comes from. Rows 9 and 10
- * have scales beyond those of SPZ. */
+/* The golden files hold the scene of golden_ply_inria in RUB: the default frame brings them back,
+ * within a step of positions, what 5 and 4 bits of SH are apart, and for rotations of version 2 the
+ * square root that the missing component comes from. Rows 9 and 10 have scales beyond those of
+ * SPZ. */
 static void golden_files_turn_back_to_their_scene(void **state)
 {
     static const struct {
@@ -454,19 +485,24 @@ static void golden_files_turn_back_to_their_scene(void **state)
         {"samples/golden_spz_v3_sh1.spz", "samples/golden_ply_inria_sh1.ply", 9, 1.0 / 1024, 1e-5},
         {"samples/golden_spz_v3_sh2.spz", "samples/golden_ply_inria_sh2.ply", 24, 1.0 / 4096, 1e-5},
         {"samples/golden_spz_v4_sh3.spz", "samples/golden_ply_inria_sh3.ply", 45, 1.0 / 4096, 1e-5},
-        {"samples/golden_spz_v4_rdf_ext.spz", "samples/golden_ply_inria_sh1.ply", 9, 1.0 / 4096, 1e-5}, /* RDF, and says so */
+        /* RDF, and says so */
+        {"samples/golden_spz_v4_rdf_ext.spz", "samples/golden_ply_inria_sh1.ply", 9, 1.0 / 4096,
+         1e-5},
     };
     (void)state;
     for (size_t f = 0; f < sizeof files / sizeof *files; f++) {
-        import_source ply = read_file(shared(files[f].ply), KILN_FRAME_RUB), spz = read_file(shared(files[f].file), KILN_FRAME_RUB);
+        import_source ply = read_file(shared(files[f].ply), KILN_FRAME_RUB),
+                      spz = read_file(shared(files[f].file), KILN_FRAME_RUB);
         assert_int_equal(ply.n, spz.n);
         assert_true(farthest(&ply, &spz, 0, 3) <= 0.51 * files[f].step);
         for (uint64_t r = 0; r < ply.n; r++) {
             const float *p = ply.rows + r * ply.floats, *s = spz.rows + r * spz.floats;
             double dot = 0, length = 0;
-            for (int c = 3; c < 7; c++) dot += (double)p[c] * (double)s[c], length += (double)p[c] * (double)p[c];
+            for (int c = 3; c < 7; c++)
+                dot += (double)p[c] * (double)s[c], length += (double)p[c] * (double)p[c];
             assert_true(1 - fabs(dot) / sqrt(length) < files[f].rotation);
-            for (int c = 7; c < 10 && r != 9 && r != 10; c++) close_to(s[c], (double)p[c], 1.01 / 32, "scale", r);
+            for (int c = 7; c < 10 && r != 9 && r != 10; c++)
+                close_to(s[c], (double)p[c], 1.01 / 32, "scale", r);
             for (uint32_t c = 0; c < files[f].sh_floats; c++) {
                 const double held = kiln_clamp_f64((double)p[14 + c], -1, 127 / 128.0);
                 close_to(s[14 + c], held, c < 9 ? 9.0 / 256 : 17.0 / 256, "SH", r);
@@ -477,21 +513,25 @@ static void golden_files_turn_back_to_their_scene(void **state)
     }
 }
 
-/* Frames of real files: those that splat-transform 2.7.1 and MetalSplatter's authors made of a PLY hold it in RUB. */
+/* Frames of real files: those that splat-transform 2.7.1 and MetalSplatter's authors made of a PLY
+ * hold it in RUB. */
 static void real_files_are_in_rub(void **state)
 {
-    static const char *const files[][2] = {{"scenes/files/brush_leica_8192_v3.spz", "scenes/files/brush_leica_8192.ply"},
-                                           {"scenes/files/brush_leica_8192_v4.spz", "scenes/files/brush_leica_8192.ply"},
-                                           {"scenes/files/three_points_v3.spz", "scenes/files/three_points.ply"}};
+    static const char *const files[][2] = {
+        {"scenes/files/brush_leica_8192_v3.spz", "scenes/files/brush_leica_8192.ply"},
+        {"scenes/files/brush_leica_8192_v4.spz", "scenes/files/brush_leica_8192.ply"},
+        {"scenes/files/three_points_v3.spz", "scenes/files/three_points.ply"}};
     (void)state;
     for (size_t f = 0; f < sizeof files / sizeof *files; f++) {
-        import_source ply = read_file(shared(files[f][1]), KILN_FRAME_RUB), spz = read_file(shared(files[f][0]), KILN_FRAME_RUB);
+        import_source ply = read_file(shared(files[f][1]), KILN_FRAME_RUB),
+                      spz = read_file(shared(files[f][0]), KILN_FRAME_RUB);
         import_source as_is = read_file(shared(files[f][0]), KILN_FRAME_AS_IS);
         assert_true(farthest(&ply, &spz, 0, 3) < 1.3e-4);
         assert_true(farthest(&ply, &as_is, 0, 3) > 0.1);
         for (uint64_t r = 0; r < ply.n; r++)
             for (uint32_t c = 7; c < 10; c++) {
-                const double held = kiln_clamp_f64((double)ply.rows[r * ply.floats + c], -10, 255 / 16.0 - 10);
+                const double held =
+                    kiln_clamp_f64((double)ply.rows[r * ply.floats + c], -10, 255 / 16.0 - 10);
                 close_to(spz.rows[r * spz.floats + c], held, 1.01 / 32, "scale", r);
             }
         import_source_free(&ply);
@@ -500,7 +540,8 @@ static void real_files_are_in_rub(void **state)
     }
 }
 
-/* What the others hold; Scaniverse writes RUB, the rest were written by hand and are taken as the format says. */
+/* What the others hold; Scaniverse writes RUB, the rest were written by hand and are taken as the
+ * format says. */
 static void other_real_files_are_read(void **state)
 {
     static const struct {
@@ -510,7 +551,11 @@ static void other_real_files_are_read(void **state)
         bool antialiased;
         float first[3]; /* position of row 0 in RDF */
     } files[] = {
-        {"scenes/files/scaniverse_leica_8192_v2.spz", 8192, 3, true, {-0.037109375f, -0.07470703125f, 0.08251953125f}},
+        {"scenes/files/scaniverse_leica_8192_v2.spz",
+         8192,
+         3,
+         true,
+         {-0.037109375f, -0.07470703125f, 0.08251953125f}},
         {"scenes/files/one_point_v1.spz", 1, 0, false, {1.5f, 2.5f, -0.75f}},
         {"scenes/files/minimal_v2.spz", 4, 0, false, {-1, 0, 1}},
         {"scenes/files/minimal_v3.spz", 4, 0, false, {-1, 0, -1}},
@@ -527,9 +572,10 @@ static void other_real_files_are_read(void **state)
     }
 }
 
-/* ---- streams -------------------------------------------------------------------------------------------------------------- */
+/* ---- streams --------------------------------------------------------------------------------- */
 
-/* Frames of streaming writers have a window and no size; the memory that windows take is asked for. */
+/* Frames of streaming writers have a window and no size; the memory that windows take is asked
+ * for. */
 static void windows_are_bounded(void **state)
 {
     model m = make_model(4, FEW, 1);
@@ -540,9 +586,12 @@ static void windows_are_bounded(void **state)
         assert_int_equal(s.scan.info.spool_ram, 128 << 10); /* no more than the content needs */
         import_source_free(&s);
     }
-    refused(streams_of(&m, 28, false), "has a zstd window of 268435456 bytes; at most 128 MiB are allowed");
-    assert_true(kiln_reader_spz.ram(&(kiln_source_info){.spool_ram = 9 << 20}, KILN_PASS_SPOOL_THREAD) > 9 << 20);
-    assert_true(kiln_reader_spz.ram(&(kiln_source_info){.spool_ram = 9 << 20}, KILN_PASS_BLOCK) < 9 << 20);
+    refused(streams_of(&m, 28, false),
+            "has a zstd window of 268435456 bytes; at most 128 MiB are allowed");
+    assert_true(kiln_reader_spz.ram(&(kiln_source_info){.spool_ram = 9 << 20},
+                                    KILN_PASS_SPOOL_THREAD) > 9 << 20);
+    assert_true(kiln_reader_spz.ram(&(kiln_source_info){.spool_ram = 9 << 20}, KILN_PASS_BLOCK) <
+                9 << 20);
     free_model(&m);
 }
 
@@ -570,11 +619,14 @@ static void damaged_streams_are_refused(void **state)
     refused(grown(streams_of(&m, 0, true), 4), "has 4 bytes after its last SPZ stream, from byte ");
     refused(grown(streams_of(&m, 0, true), -1), "the SH stream has ");
     refused(edited(&m, 16, &low, 4), "table of contents at byte 8, inside the header");
-    refused(edited(&m, 16, &high, 4), "before the end of its SPZ table of contents at byte 1073741920");
+    refused(edited(&m, 16, &high, 4),
+            "before the end of its SPZ table of contents at byte 1073741920");
     refused(edited(&m, 8, &many, 4), "claims 268435456 Gaussians, which ");
     refused(edited(&m, 15, "\5", 1), "has 5 SPZ streams, but 6 belong to harmonics of degree 1");
-    refused(edited(&m, 32 + 16, &huge, 8), "the alpha stream has 18446744073709551610 bytes from byte ");
-    refused(edited(&m, 32 + 24, &huge, 8), "the alpha stream has 18446744073709551610 bytes unpacked, but 300 Gaussians take 300");
+    refused(edited(&m, 32 + 16, &huge, 8),
+            "the alpha stream has 18446744073709551610 bytes from byte ");
+    refused(edited(&m, 32 + 24, &huge, 8),
+            "the alpha stream has 18446744073709551610 bytes unpacked, but 300 Gaussians take 300");
     refused(edited(&m, 32 + 96, "\0", 1), "at byte 128 is no zstd frame");
     other.bytes[KILN_SPZ_ALPHAS]--; /* the frame says 299 */
     kiln_buffer b = streams_of(&other, 0, true);
@@ -591,7 +643,8 @@ static void damaged_streams_are_refused(void **state)
     free_model(&other);
 }
 
-/* 16 MiB of zeros where 300 bytes are expected: refused within the first buffer, by a frame that does not say its size. */
+/* 16 MiB of zeros where 300 bytes are expected: refused within the first buffer, by a frame that
+ * does not say its size. */
 static void a_frame_cannot_be_a_bomb(void **state)
 {
     enum { MUCH = 16 << 20 };
@@ -607,7 +660,7 @@ static void a_frame_cannot_be_a_bomb(void **state)
     free_model(&m);
 }
 
-/* ---- headers and records -------------------------------------------------------------------------------------------------- */
+/* ---- headers and records --------------------------------------------------------------------- */
 
 static kiln_buffer plain_edited(const model *m, size_t at, unsigned char byte)
 {
@@ -659,7 +712,8 @@ static void extension_records_are_checked(void **state)
     m.n_extensions = 0;
     add_extension(&m, 0x12340001u, "12345", 5);
     m.extensions[4] = 6; /* longer than its zone */
-    refused(streams_of(&m, 0, true), "SPZ extension record of 6 bytes at byte 40, but only 5 bytes are left");
+    refused(streams_of(&m, 0, true),
+            "SPZ extension record of 6 bytes at byte 40, but only 5 bytes are left");
     refused(gzip_of(plain_of(&m)), "SPZ extension record of 6 bytes");
     m.n_extensions = 7;
     refused(gzip_of(plain_of(&m)), "ends inside an SPZ extension record");
@@ -669,7 +723,7 @@ static void extension_records_are_checked(void **state)
     free_model(&m);
 }
 
-/* ---- inside another file -------------------------------------------------------------------------------------------------- */
+/* ---- inside another file --------------------------------------------------------------------- */
 
 static void a_range_of_another_file(void **state)
 {
@@ -685,17 +739,21 @@ static void a_range_of_another_file(void **state)
     (void)state;
     memcpy(file + BEFORE, packed.data, packed.size);
     assert_int_equal(write(from, file, BEFORE + packed.size + 5), BEFORE + packed.size + 5);
-    const kiln_spz_range range = {from, "a.glb", BEFORE, packed.size}, cut = {from, "a.glb", BEFORE, packed.size - 4};
+    const kiln_spz_range range = {from, "a.glb", BEFORE, packed.size},
+                         cut = {from, "a.glb", BEFORE, packed.size - 4};
     OK(kiln_spz_range_header(&range, &h, &err));
     assert_int_equal(h.n, FEW);
     OK(kiln_spz_range_unpack(&range, &h, to, AT, &err));
     assert_int_equal(lseek(to, 0, SEEK_END), AT + KILN_SPZ_HEADER + h.at[KILN_SPZ_PLANES]);
-    OK(kiln_rows_alloc(&rows, &(kiln_source_info){.kind = KILN_SCENE_SPLATS, .sh_degree = 3}, &err));
+    OK(kiln_rows_alloc(&rows, &(kiln_source_info){.kind = KILN_SCENE_SPLATS, .sh_degree = 3},
+                       &err));
     OK(kiln_spz_decoder_new(&h, &d, &err));
-    OK(kiln_spz_decoder_read(d, &(kiln_spz_unpacked){to, "a.glb", AT + KILN_SPZ_HEADER}, 100, 50, &rows, &err));
+    OK(kiln_spz_decoder_read(d, &(kiln_spz_unpacked){to, "a.glb", AT + KILN_SPZ_HEADER}, 100, 50,
+                             &rows, &err));
     for (uint32_t i = 0; i < 50; i++) {
         assert_true(rows.means[50 + i] == position_of(&m, 100 + i, 1));
-        assert_true((double)rows.shN[44 * 50 + i] == (m.planes[KILN_SPZ_SH][45 * (100 + i) + 44] - 128) / 128.0);
+        assert_true((double)rows.shN[44 * 50 + i] ==
+                    (m.planes[KILN_SPZ_SH][45 * (100 + i) + 44] - 128) / 128.0);
     }
     kiln_spz_decoder_free(d);
     kiln_rows_release(&rows);

@@ -1,5 +1,5 @@
-/* ssim3d_test -- SSIM of volumes as a loss and its gradient against a plain computation in double, and against themselves on other
- * threads. KILN_TEST_DEVICES=cuda: by a GPU (test_runner.h). */
+/* ssim3d_test -- SSIM of volumes as a loss and its gradient against a plain computation in double,
+ * and against themselves on other threads. KILN_TEST_DEVICES=cuda: by a GPU (test_runner.h). */
 #include "kernels/ops.h"
 #include "kernels/ssim3d/ssim3d_math.h"
 #include "tests/unit/test_runner.h"
@@ -20,7 +20,10 @@ typedef struct {
     float *a, *b, *partials, *gradient, mean;
 } volume_pair;
 
-static uint64_t values_of(const volume_pair *p) { return p->planes * p->depth * p->height * p->width; }
+static uint64_t values_of(const volume_pair *p)
+{
+    return p->planes * p->depth * p->height * p->width;
+}
 
 static void *numbers(uint64_t n, size_t elem)
 {
@@ -62,16 +65,18 @@ static void measure(volume_pair *p, float upstream, unsigned threads)
 {
     kiln_error err = {0};
     kiln_runner *r = NULL;
-    const kiln_ssim3d_args f = {p->planes, p->width, p->height, p->depth, p->valid, p->a, p->b, p->partials, &p->mean};
+    const kiln_ssim3d_args f = {p->planes, p->width, p->height,   p->depth, p->valid,
+                                p->a,      p->b,     p->partials, &p->mean};
     const kiln_ssim3d_backward_args g = {p->planes, p->width, p->height,   p->depth,  p->valid,
                                          p->a,      p->b,     p->partials, &upstream, p->gradient};
     if (test_runner(threads, &r, &err) != KILN_OK) fail_msg("%s", err.msg);
     kiln_runner_set_threads(r, threads);
-    if (kiln_runner_run(r, KILN_OP_ssim3d, &f, &err) != KILN_OK || kiln_runner_run(r, KILN_OP_ssim3d_backward, &g, &err) != KILN_OK)
+    if (kiln_runner_run(r, KILN_OP_ssim3d, &f, &err) != KILN_OK ||
+        kiln_runner_run(r, KILN_OP_ssim3d_backward, &g, &err) != KILN_OK)
         fail_msg("%s", err.msg);
 }
 
-/* ---- the plain way, in double -------------------------------------------------------------------------------------------- */
+/* ---- the plain way, in double ---------------------------------------------------------------- */
 
 typedef struct {
     double map, by_mu, by_var, by_cov;
@@ -85,14 +90,18 @@ typedef struct {
 
 static double tap(int64_t by) { return (double)kiln_ssim_weight((int)by + RADIUS); }
 
-static void voxels_around(const volume_pair *p, uint64_t plane, const int64_t at[3], window_voxels *out)
+static void voxels_around(const volume_pair *p, uint64_t plane, const int64_t at[3],
+                          window_voxels *out)
 {
     out->n = 0;
     for (int64_t z = at[2] - RADIUS; z <= at[2] + RADIUS; z++)
         for (int64_t y = at[1] - RADIUS; y <= at[1] + RADIUS; y++)
             for (int64_t x = at[0] - RADIUS; x <= at[0] + RADIUS; x++) {
-                if (x < 0 || y < 0 || z < 0 || x >= p->width || y >= p->height || z >= p->depth) continue;
-                out->at[out->n] = ((plane * p->depth + (uint64_t)z) * p->height + (uint64_t)y) * p->width + (uint64_t)x;
+                if (x < 0 || y < 0 || z < 0 || x >= p->width || y >= p->height || z >= p->depth)
+                    continue;
+                out->at[out->n] =
+                    ((plane * p->depth + (uint64_t)z) * p->height + (uint64_t)y) * p->width +
+                    (uint64_t)x;
                 out->weight[out->n++] = tap(x - at[0]) * tap(y - at[1]) * tap(z - at[2]);
             }
 }
@@ -106,10 +115,12 @@ static window window_of(const volume_pair *p, const window_voxels *v)
         ea += w * va, eb += w * vb, eaa += w * va * va, ebb += w * vb * vb, eab += w * va * vb;
     }
     const double c1 = 0.0001, c2 = 0.0009;
-    const double A = ea * ea + eb * eb + c1, B = fmax(eaa - ea * ea, 0) + fmax(ebb - eb * eb, 0) + c2;
+    const double A = ea * ea + eb * eb + c1,
+                 B = fmax(eaa - ea * ea, 0) + fmax(ebb - eb * eb, 0) + c2;
     const double C = 2 * ea * eb + c1, D = 2 * (eab - ea * eb) + c2;
     return (window){.map = C * D / (A * B),
-                    .by_mu = 2 * eb * (D - C) / (A * B) - 2 * ea * C * D / (A * A * B) + 2 * ea * C * D / (A * B * B),
+                    .by_mu = 2 * eb * (D - C) / (A * B) - 2 * ea * C * D / (A * A * B) +
+                             2 * ea * C * D / (A * B * B),
                     .by_var = -C * D / (A * B * B),
                     .by_cov = 2 * C / (A * B)};
 }
@@ -117,12 +128,14 @@ static window window_of(const volume_pair *p, const window_voxels *v)
 static bool counts(const volume_pair *p, const int64_t at[3])
 {
     const int64_t margin = p->valid ? RADIUS : 0;
-    return kiln_ssim3d_counts(at[0], p->width, margin) && kiln_ssim3d_counts(at[1], p->height, margin) &&
+    return kiln_ssim3d_counts(at[0], p->width, margin) &&
+           kiln_ssim3d_counts(at[1], p->height, margin) &&
            kiln_ssim3d_counts(at[2], p->depth, margin);
 }
 
 /* Adds a voxel's map to *sum, its derivatives to the gradients of its window. */
-static void add_voxel(const volume_pair *p, uint64_t plane, const int64_t at[3], double *sum, double *gradient)
+static void add_voxel(const volume_pair *p, uint64_t plane, const int64_t at[3], double *sum,
+                      double *gradient)
 {
     window_voxels v;
     voxels_around(p, plane, at, &v);
@@ -142,7 +155,8 @@ static double plain(const volume_pair *p, double upstream, double *gradient)
     const uint64_t voxels = (uint64_t)p->depth * p->height * p->width;
     for (uint64_t i = 0; i < values_of(p); i++) {
         const uint64_t v = i % voxels;
-        const int64_t at[3] = {(int64_t)(v % p->width), (int64_t)(v / p->width % p->height), (int64_t)(v / p->width / p->height)};
+        const int64_t at[3] = {(int64_t)(v % p->width), (int64_t)(v / p->width % p->height),
+                               (int64_t)(v / p->width / p->height)};
         if (!counts(p, at)) continue;
         add_voxel(p, i / voxels, at, &sum, gradient);
         n++;
@@ -151,7 +165,7 @@ static double plain(const volume_pair *p, double upstream, double *gradient)
     return sum / (double)n;
 }
 
-/* ---- tests ----------------------------------------------------------------------------------------------------------------- */
+/* ---- tests ----------------------------------------------------------------------------------- */
 
 static void is_the_plain_one(void **state)
 {
@@ -174,7 +188,8 @@ static void is_the_plain_one(void **state)
             most = fmax(most, fabs(want[i]));
             off = fmax(off, fabs((double)p.gradient[i] - want[i]));
         }
-        print_message("case %zu: mean %.8f, off by %.1e; gradient off by %.1e of its largest\n", k, mean, mean_off, off / most);
+        print_message("case %zu: mean %.8f, off by %.1e; gradient off by %.1e of its largest\n", k,
+                      mean, mean_off, off / most);
         assert_true(mean_off < 2e-7);
         assert_true(off < 1e-6 * most);
         free(want);
@@ -185,7 +200,8 @@ static void is_the_plain_one(void **state)
 static void equal_volumes_have_no_gradient(void **state)
 {
     (void)state;
-    volume_pair p = pair_make((volume_pair){.planes = 1, .width = 20, .height = 12, .depth = 12}, 0.3f, 0);
+    volume_pair p =
+        pair_make((volume_pair){.planes = 1, .width = 20, .height = 12, .depth = 12}, 0.3f, 0);
     measure(&p, 1, 2);
     assert_true(p.mean == 1.0f);
     for (uint64_t i = 0; i < values_of(&p); i++) assert_true(p.gradient[i] == 0.0f);
@@ -195,8 +211,12 @@ static void equal_volumes_have_no_gradient(void **state)
 static void nothing_valid_and_no_number_are_nan(void **state)
 {
     (void)state;
-    volume_pair flat = pair_make((volume_pair){.planes = 1, .width = 30, .height = 30, .depth = 10, .valid = true}, 0.3f, 0.1f);
-    volume_pair hole = pair_make((volume_pair){.planes = 1, .width = 30, .height = 12, .depth = 12, .valid = true}, 0.3f, 0.1f);
+    volume_pair flat =
+        pair_make((volume_pair){.planes = 1, .width = 30, .height = 30, .depth = 10, .valid = true},
+                  0.3f, 0.1f);
+    volume_pair hole =
+        pair_make((volume_pair){.planes = 1, .width = 30, .height = 12, .depth = 12, .valid = true},
+                  0.3f, 0.1f);
     measure(&flat, 1, 1);
     assert_true(flat.mean != flat.mean);
     measure(&hole, 1, 1);

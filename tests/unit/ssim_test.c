@@ -1,5 +1,6 @@
-/* ssim_test -- SSIM as a loss and its gradient against a plain two-dimensional computation in double, against metrics for pictures
- * within [0,1], and against themselves on other threads. KILN_TEST_DEVICES=cuda: by a GPU (test_runner.h). */
+/* ssim_test -- SSIM as a loss and its gradient against a plain two-dimensional computation in
+ * double, against metrics for pictures within [0,1], and against themselves on other threads.
+ * KILN_TEST_DEVICES=cuda: by a GPU (test_runner.h). */
 #include "kernels/metrics/metrics_math.h"
 #include "kernels/ops.h"
 #include "tests/unit/test_runner.h"
@@ -81,11 +82,12 @@ static void measure(pair *p, bool valid, float upstream, unsigned threads)
                                        .gradient = p->gradient};
     if (test_runner(threads, &r, &err) != KILN_OK) fail_msg("%s", err.msg);
     kiln_runner_set_threads(r, threads);
-    if (kiln_runner_run(r, KILN_OP_ssim, &f, &err) != KILN_OK || kiln_runner_run(r, KILN_OP_ssim_backward, &g, &err) != KILN_OK)
+    if (kiln_runner_run(r, KILN_OP_ssim, &f, &err) != KILN_OK ||
+        kiln_runner_run(r, KILN_OP_ssim_backward, &g, &err) != KILN_OK)
         fail_msg("%s", err.msg);
 }
 
-/* ---- the plain way, in double -------------------------------------------------------------------------------------------- */
+/* ---- the plain way, in double ---------------------------------------------------------------- */
 
 static double weight(int64_t dx, int64_t dy)
 {
@@ -103,15 +105,18 @@ static window window_at(const pair *p, uint64_t plane, int64_t x, int64_t y)
     for (int64_t dy = -RADIUS; dy <= RADIUS; dy++)
         for (int64_t dx = -RADIUS; dx <= RADIUS; dx++) {
             if (x + dx < 0 || x + dx >= p->width || y + dy < 0 || y + dy >= p->height) continue;
-            const uint64_t i = (plane * p->height + (uint64_t)(y + dy)) * p->width + (uint64_t)(x + dx);
+            const uint64_t i =
+                (plane * p->height + (uint64_t)(y + dy)) * p->width + (uint64_t)(x + dx);
             const double w = weight(dx, dy), va = (double)p->a[i], vb = (double)p->b[i];
             ea += w * va, eb += w * vb, eaa += w * va * va, ebb += w * vb * vb, eab += w * va * vb;
         }
     const double c1 = 0.0001, c2 = 0.0009;
-    const double A = ea * ea + eb * eb + c1, B = fmax(eaa - ea * ea, 0) + fmax(ebb - eb * eb, 0) + c2;
+    const double A = ea * ea + eb * eb + c1,
+                 B = fmax(eaa - ea * ea, 0) + fmax(ebb - eb * eb, 0) + c2;
     const double C = 2 * ea * eb + c1, D = 2 * (eab - ea * eb) + c2;
     return (window){.map = C * D / (A * B),
-                    .by_mu = 2 * eb * (D - C) / (A * B) - 2 * ea * C * D / (A * A * B) + 2 * ea * C * D / (A * B * B),
+                    .by_mu = 2 * eb * (D - C) / (A * B) - 2 * ea * C * D / (A * A * B) +
+                             2 * ea * C * D / (A * B * B),
                     .by_var = -C * D / (A * B * B),
                     .by_cov = 2 * C / (A * B),
                     .mu_a = ea,
@@ -138,9 +143,12 @@ static void plain(const pair *p, bool valid, double upstream, double *mean, doub
                 n++;
                 for (int64_t dy = -RADIUS; dy <= RADIUS; dy++)
                     for (int64_t dx = -RADIUS; dx <= RADIUS; dx++) {
-                        if (x + dx < 0 || x + dx >= p->width || y + dy < 0 || y + dy >= p->height) continue;
-                        const uint64_t j = (plane * p->height + (uint64_t)(y + dy)) * p->width + (uint64_t)(x + dx);
-                        gradient[j] += weight(dx, dy) * (w.by_mu + 2 * (double)p->a[j] * w.by_var + (double)p->b[j] * w.by_cov);
+                        if (x + dx < 0 || x + dx >= p->width || y + dy < 0 || y + dy >= p->height)
+                            continue;
+                        const uint64_t j = (plane * p->height + (uint64_t)(y + dy)) * p->width +
+                                           (uint64_t)(x + dx);
+                        gradient[j] += weight(dx, dy) * (w.by_mu + 2 * (double)p->a[j] * w.by_var +
+                                                         (double)p->b[j] * w.by_cov);
                     }
             }
     *mean = sum / (double)n;
@@ -165,19 +173,23 @@ static void is_the_plain_one(void **state)
         uint32_t width, height;
         bool valid;
         float noise, apart;
-        double bound; /* of the gradient; where values of twenty have means near 0, these have lost digits */
-    } cases[] = {{3, 33, 29, false, 0.3f, 0.2f, 1e-6}, {2, 40, 16, true, 0.3f, 0.2f, 1e-6}, {1, 5, 3, false, 0.3f, 0.2f, 1e-6},
-                 {1, 1, 1, false, 0, 0.1f, 1e-6},      {1, 180, 30, false, 0, 0.01f, 1e-6}, {2, 175, 27, true, 0, 0.001f, 1e-6},
+        /* of the gradient; where values of twenty have means near 0, these have lost digits */
+        double bound;
+    } cases[] = {{3, 33, 29, false, 0.3f, 0.2f, 1e-6}, {2, 40, 16, true, 0.3f, 0.2f, 1e-6},
+                 {1, 5, 3, false, 0.3f, 0.2f, 1e-6},   {1, 1, 1, false, 0, 0.1f, 1e-6},
+                 {1, 180, 30, false, 0, 0.01f, 1e-6},  {2, 175, 27, true, 0, 0.001f, 1e-6},
                  {1, 24, 24, false, 40, 9, 2e-5}};
     (void)state;
     for (size_t k = 0; k < sizeof cases / sizeof *cases; k++) {
-        pair p = pair_make(cases[k].planes, cases[k].width, cases[k].height, cases[k].noise, cases[k].apart);
+        pair p = pair_make(cases[k].planes, cases[k].width, cases[k].height, cases[k].noise,
+                           cases[k].apart);
         double mean, *gradient = malloc(values_of(&p) * sizeof *gradient);
         assert_non_null(gradient);
         measure(&p, cases[k].valid, 0.7f, 2);
         plain(&p, cases[k].valid, (double)0.7f, &mean, gradient);
         const double off = fabs((double)p.mean - mean), worst = worst_gradient(&p, gradient);
-        print_message("case %zu: mean %.8f, off by %.1e; gradient off by %.1e of its largest\n", k, mean, off, worst);
+        print_message("case %zu: mean %.8f, off by %.1e; gradient off by %.1e of its largest\n", k,
+                      mean, off, worst);
         assert_true(off < 2e-7);
         assert_true(worst < cases[k].bound);
         free(gradient);
@@ -197,8 +209,15 @@ static void a_picture_has_the_metric_of_a_bake(void **state)
         a[i % (W * H) * 3 + i / (W * H)] = p.a[i];
         b[i % (W * H) * 3 + i / (W * H)] = p.b[i];
     }
-    const kiln_metrics_args args = {
-        .width = W, .height = H, .a = a, .b = b, .a_step = 3, .b_step = 3, .a_row = W, .b_row = W, .out = &m};
+    const kiln_metrics_args args = {.width = W,
+                                    .height = H,
+                                    .a = a,
+                                    .b = b,
+                                    .a_step = 3,
+                                    .b_step = 3,
+                                    .a_row = W,
+                                    .b_row = W,
+                                    .out = &m};
     assert_int_equal(test_run(KILN_OP_metrics, &args, &err), KILN_OK);
     measure(&p, false, 1, 2);
     assert_true(fabs((double)p.mean - m.ssim_same) < 1e-7);
@@ -262,7 +281,8 @@ static void impossible_sizes_are_refused(void **state)
 static void operations_are_found_by_name(void **state)
 {
     (void)state;
-    for (int op = 0; op < KILN_OP_COUNT; op++) assert_int_equal(kiln_op_find(kiln_op_name((kiln_op_id)op)), op);
+    for (int op = 0; op < KILN_OP_COUNT; op++)
+        assert_int_equal(kiln_op_find(kiln_op_name((kiln_op_id)op)), op);
     assert_int_equal(kiln_op_find("ssim_forward"), -1);
     assert_int_equal(kiln_op_find(""), -1);
 }

@@ -1,5 +1,6 @@
-/* tables_used_test -- stored tables are really what pictures are drawn from: with one pair removed (its hashes mended) the
- * picture changes, and without any table it has the bits that it had with them. Runs the programs of KILN_BIN. */
+/* tables_used_test -- stored tables are really what pictures are drawn from: with one pair removed
+ * (its hashes mended) the picture changes, and without any table it has the bits that it had with
+ * them. Runs the programs of KILN_BIN. */
 #include "base/file.h"
 #include "schema/manifest.h"
 #include "stages/tiles/rank_code.h"
@@ -33,7 +34,8 @@ static void read_file(const char *name, unsigned char **data, size_t *size)
     char path[TEST_PATH_MAX];
     kiln_error err;
     snprintf(path, sizeof path, "%s/%s", dir, name);
-    if (kiln_file_read(path, (uint64_t)1 << 30, data, size, &err) != KILN_OK) fail_msg("%s", err.msg);
+    if (kiln_file_read(path, (uint64_t)1 << 30, data, size, &err) != KILN_OK)
+        fail_msg("%s", err.msg);
 }
 
 static int same_files(const char *a, const char *b)
@@ -85,12 +87,14 @@ static void remove_one_pair(void)
     OK(kiln_tile_table_get(m, "cam0", "inria", false, 0.2, &t, &err));
     assert_non_null(t);
     kiln_tile_band *b = &t->bands[0];
-    uint32_t n_tiles = (b->row1 - b->row0) * t->tiles_x, tile = 0, *bytes = read_array(m, &b->tile_bytes), at = 0;
+    uint32_t n_tiles = (b->row1 - b->row0) * t->tiles_x, tile = 0,
+             *bytes = read_array(m, &b->tile_bytes), at = 0;
     uint32_t *counts = read_array(m, &b->tile_count), *ranks = malloc(b->pairs * sizeof *ranks);
     unsigned char *code = read_array(m, &b->rank_delta), *again = malloc(5 * b->pairs);
     assert_non_null(ranks);
     assert_non_null(again);
-    OK(kiln_ranks_decode(&(kiln_ranks_code){n_tiles, counts, bytes, code, b->rank_delta.raw_bytes}, t->visible, ranks, &err));
+    OK(kiln_ranks_decode(&(kiln_ranks_code){n_tiles, counts, bytes, code, b->rank_delta.raw_bytes},
+                         t->visible, ranks, &err));
     while (counts[tile] == 0) tile++;
     for (uint32_t i = 0; i < tile; i++) at += counts[i];
     memmove(ranks + at, ranks + at + 1, (b->pairs - at - 1) * sizeof *ranks);
@@ -132,6 +136,7 @@ static void pictures_are_drawn_from_tables_and_are_the_same_without(void **state
 
 int main(void)
 {
-    const struct CMUnitTest tests[] = {cmocka_unit_test(pictures_are_drawn_from_tables_and_are_the_same_without)};
+    const struct CMUnitTest tests[] = {
+        cmocka_unit_test(pictures_are_drawn_from_tables_and_are_the_same_without)};
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -1,5 +1,5 @@
-/* test_folder -- a folder of a test's own: within the one that tests/run made for it (KILN_TMP), else where the user keeps such
- * things (TMPDIR), else in /tmp. */
+/* test_folder -- a folder of a test's own: within the one that tests/run made for it (KILN_TMP),
+ * else where the user keeps such things (TMPDIR), else in /tmp. */
 #ifndef KILN_TESTS_TEST_FOLDER_H
 #define KILN_TESTS_TEST_FOLDER_H
 

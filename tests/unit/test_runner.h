@@ -1,5 +1,5 @@
-/* test_runner -- where the operations of a test run: on the CPU, or with KILN_TEST_DEVICES=cuda in the environment on the
- * last CUDA device of this process (tests/gpu/truth.t sets it). */
+/* test_runner -- where the operations of a test run: on the CPU, or with KILN_TEST_DEVICES=cuda in
+ * the environment on the last CUDA device of this process (tests/gpu/truth.t sets it). */
 #ifndef KILN_TESTS_TEST_RUNNER_H
 #define KILN_TESTS_TEST_RUNNER_H
 
@@ -37,7 +37,8 @@ static inline kiln_status test_run(kiln_op_id op, const void *args, kiln_error *
     KILN_TRY(test_runner(TEST_RUNNER_THREADS, &runner, err));
     KILN_TRY(kiln_runner_run(runner, op, args, err));
     if (kiln_runner_get_info(runner).n_host == 0) return KILN_OK;
-    return kiln_fail(err, KILN_E_CAP, "%s ran on the CPU, because the GPU's memory is too small", kiln_op_name(op));
+    return kiln_fail(err, KILN_E_CAP, "%s ran on the CPU, because the GPU's memory is too small",
+                     kiln_op_name(op));
 }
 
 #endif

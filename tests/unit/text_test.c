@@ -1,5 +1,5 @@
-/* Numbers of texts: the short way gives what strtod and strtof give, bit for bit. Rows of texts: records and sentences do not
- * depend on threads, nor on where windows and pieces are cut. */
+/* Numbers of texts: the short way gives what strtod and strtof give, bit for bit. Rows of texts:
+ * records and sentences do not depend on threads, nor on where windows and pieces are cut. */
 #include "stages/files/text_lines.h"
 #include "stages/formats/text_rows.h"
 
@@ -18,17 +18,20 @@ static uint64_t any(uint64_t below)
     return (seed >> 20) % below;
 }
 
-/* ---- numbers ------------------------------------------------------------------------------------------------------------- */
+/* ---- numbers --------------------------------------------------------------------------------- */
 
 static void check_number(const char *text)
 {
     double d, d_true = strtod(text, NULL);
     float f, f_true = strtof(text, NULL);
-    const kiln_number rd = kiln_parse_f64(text, strlen(text), &d), rf = kiln_parse_f32(text, strlen(text), &f);
+    const kiln_number rd = kiln_parse_f64(text, strlen(text), &d),
+                      rf = kiln_parse_f32(text, strlen(text), &f);
     assert_int_equal(rd, d_true - d_true == 0 ? KILN_NUMBER_OK : KILN_NUMBER_TOO_LARGE);
     assert_int_equal(rf, f_true - f_true == 0 ? KILN_NUMBER_OK : KILN_NUMBER_TOO_LARGE);
-    if (rd == KILN_NUMBER_OK && memcmp(&d, &d_true, sizeof d) != 0) fail_msg("%s: %a, strtod %a", text, d, d_true);
-    if (rf == KILN_NUMBER_OK && memcmp(&f, &f_true, sizeof f) != 0) fail_msg("%s: %a, strtof %a", text, (double)f, (double)f_true);
+    if (rd == KILN_NUMBER_OK && memcmp(&d, &d_true, sizeof d) != 0)
+        fail_msg("%s: %a, strtod %a", text, d, d_true);
+    if (rf == KILN_NUMBER_OK && memcmp(&f, &f_true, sizeof f) != 0)
+        fail_msg("%s: %a, strtof %a", text, (double)f, (double)f_true);
 }
 
 static void numbers_like_strtod(void **state)
@@ -93,7 +96,8 @@ static void halfway_between_floats(void **state)
 
 static void no_numbers(void **state)
 {
-    static const char *const texts[] = {"", ".", "-", "+", "e5", "1e", "1e+", "1.2.3", "1,5", "0x10", "1e5x", "--1", "1-2", "nano"};
+    static const char *const texts[] = {"",      ".",   "-",    "+",    "e5",  "1e",  "1e+",
+                                        "1.2.3", "1,5", "0x10", "1e5x", "--1", "1-2", "nano"};
     double d;
     float f;
     (void)state;
@@ -103,12 +107,13 @@ static void no_numbers(void **state)
     }
 }
 
-/* ---- rows ----------------------------------------------------------------------------------------------------------------- */
+/* ---- rows ------------------------------------------------------------------------------------ */
 
 enum { ROWS = 120000 };
 
 /* A record is the row's number and the sum of its words. */
-static kiln_status parse(const void *context, uint64_t row, const char *line, size_t size, unsigned char *record, kiln_error *err)
+static kiln_status parse(const void *context, uint64_t row, const char *line, size_t size,
+                         unsigned char *record, kiln_error *err)
 {
     kiln_token_line words = {line, line + size};
     const char *w;
@@ -116,7 +121,8 @@ static kiln_status parse(const void *context, uint64_t row, const char *line, si
     uint64_t sum = 0, v;
     (void)context;
     while (kiln_token_next(&words, &w, &n)) {
-        if (kiln_parse_u64(w, n, &v) != KILN_NUMBER_OK) return kiln_fail(err, KILN_E_INPUT, "row %llu", (unsigned long long)row);
+        if (kiln_parse_u64(w, n, &v) != KILN_NUMBER_OK)
+            return kiln_fail(err, KILN_E_INPUT, "row %llu", (unsigned long long)row);
         sum += v;
     }
     memcpy(record, &row, 8);
@@ -124,7 +130,8 @@ static kiln_status parse(const void *context, uint64_t row, const char *line, si
     return KILN_OK;
 }
 
-/* Rows of very different lengths, blank lines, comments, both ends of lines, no end of the last; sums[i] of row i. */
+/* Rows of very different lengths, blank lines, comments, both ends of lines, no end of the last;
+ * sums[i] of row i. */
 static int make_text(uint64_t *sums, uint64_t bad_row)
 {
     const int fd = memfd_create("text", MFD_CLOEXEC);
@@ -148,7 +155,12 @@ static int make_text(uint64_t *sums, uint64_t bad_row)
 
 static kiln_text_rows job_of(int fd)
 {
-    return (kiln_text_rows){.fd = fd, .path = "text", .n_rows = UINT64_MAX, .comment = '#', .record_bytes = 16, .parse = parse};
+    return (kiln_text_rows){.fd = fd,
+                            .path = "text",
+                            .n_rows = UINT64_MAX,
+                            .comment = '#',
+                            .record_bytes = 16,
+                            .parse = parse};
 }
 
 static void check_records(int out, const uint64_t *sums, uint64_t skip, uint64_t n)
@@ -222,7 +234,8 @@ static void a_line_has_a_bound(void **state)
         assert_int_equal(pwrite(fd, "5\n", 2, 0), 2);
         assert_int_equal(pwrite(fd, ones, n, 2), (ssize_t)n);
         const kiln_text_rows t = job_of(fd);
-        assert_int_equal(kiln_text_rows_spool(&t, out, 2, &found, &err), extra ? KILN_E_INPUT : KILN_OK);
+        assert_int_equal(kiln_text_rows_spool(&t, out, 2, &found, &err),
+                         extra ? KILN_E_INPUT : KILN_OK);
         if (extra) assert_non_null(strstr(err.msg, "offset 2: a line of more than"));
     }
     assert_int_equal(pwrite(fd, ones, 8 << 20, 2), 8 << 20); /* longer than a window */
@@ -238,8 +251,9 @@ static void a_line_has_a_bound(void **state)
 int main(void)
 {
     const struct CMUnitTest tests[] = {
-        cmocka_unit_test(numbers_like_strtod),     cmocka_unit_test(halfway_between_floats), cmocka_unit_test(no_numbers),
-        cmocka_unit_test(records_in_their_places), cmocka_unit_test(the_first_bad_row),      cmocka_unit_test(a_line_has_a_bound),
+        cmocka_unit_test(numbers_like_strtod), cmocka_unit_test(halfway_between_floats),
+        cmocka_unit_test(no_numbers),          cmocka_unit_test(records_in_their_places),
+        cmocka_unit_test(the_first_bad_row),   cmocka_unit_test(a_line_has_a_bound),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

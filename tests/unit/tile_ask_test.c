@@ -1,6 +1,7 @@
-/* tile_ask_test -- what kiln_find_box and kiln_ask_tile say, against every pixel centre evaluated with kiln_power: whatever is
- * called missed or empty is, and what is called reached is. Shapes that a camera makes, thresholds that are the power of
- * one pixel or its neighbour, and centres far outside. SEED=n changes the draws. */
+/* tile_ask_test -- what kiln_find_box and kiln_ask_tile say, against every pixel centre evaluated
+ * with kiln_power: whatever is called missed or empty is, and what is called reached is. Shapes
+ * that a camera makes, thresholds that are the power of one pixel or its neighbour, and centres far
+ * outside. SEED=n changes the draws. */
 #include "kernels/tile_pairs/tile_ask_math.h"
 
 #include <math.h>
@@ -28,7 +29,8 @@ static uint32_t below(uint32_t n) { return (uint32_t)(uniform() * n); }
 static void set_shape(kiln_splat2d *s, double s1, double s2, double angle)
 {
     const double c = cos(angle), d = sin(angle);
-    const float xx = (float)(s1 * s1 * c * c + s2 * s2 * d * d + 0.3), yy = (float)(s1 * s1 * d * d + s2 * s2 * c * c + 0.3);
+    const float xx = (float)(s1 * s1 * c * c + s2 * s2 * d * d + 0.3),
+                yy = (float)(s1 * s1 * d * d + s2 * s2 * c * c + 0.3);
     const float xy = (float)((s1 * s1 - s2 * s2) * c * d), inverse = 1.0f / (xx * yy - xy * xy);
     s->conic[0] = yy * inverse;
     s->conic[1] = -xy * inverse;
@@ -43,9 +45,11 @@ static float power_at(const kiln_splat2d *s, int32_t px, int32_t py)
 
 static kiln_splat2d draw(double largest, bool tie)
 {
-    const double size = largest * pow(uniform(), 3), ratio = below(2) ? pow(10, -3 * uniform()) : 0.3 + 0.7 * uniform();
+    const double size = largest * pow(uniform(), 3),
+                 ratio = below(2) ? pow(10, -3 * uniform()) : 0.3 + 0.7 * uniform();
     const double far = below(4) ? 1 : 1 + 6 * size / WIDTH;
-    kiln_splat2d s = {.tile_x1 = (int32_t)kiln_view_tiles_x(&view), .tile_y1 = (int32_t)kiln_view_tiles_y(&view)};
+    kiln_splat2d s = {.tile_x1 = (int32_t)kiln_view_tiles_x(&view),
+                      .tile_y1 = (int32_t)kiln_view_tiles_y(&view)};
     set_shape(&s, size, size * ratio, 6.283185307179586 * uniform());
     s.x = (float)(WIDTH * (0.5 + far * (uniform() - 0.5)));
     s.y = (float)(HEIGHT * (0.5 + far * (uniform() - 0.5)));
@@ -83,9 +87,12 @@ static void check_tile(const kiln_splat2d *s, bool inside, int32_t column, int32
     t->asked += inside;
     t->unsure += answer == KILN_TILE_UNSURE;
     if ((answer == KILN_TILE_MISSED && reached) || (answer == KILN_TILE_REACHED && !reached))
-        fail_msg("tile (%d, %d), %s the box: answer %d, but %s; centre (%a, %a), conic %a %a %a, threshold %a", column, row,
-                 inside ? "in" : "outside of", (int)answer, reached ? "reached" : "not reached", (double)s->x, (double)s->y,
-                 (double)s->conic[0], (double)s->conic[1], (double)s->conic[2], (double)s->power_min);
+        fail_msg("tile (%d, %d), %s the box: answer %d, but %s; centre (%a, %a), conic %a %a %a, "
+                 "threshold %a",
+                 column, row, inside ? "in" : "outside of", (int)answer,
+                 reached ? "reached" : "not reached", (double)s->x, (double)s->y,
+                 (double)s->conic[0], (double)s->conic[1], (double)s->conic[2],
+                 (double)s->power_min);
 }
 
 /* Every tile of the view; odd ones say nothing. */
@@ -97,8 +104,8 @@ static void check(const kiln_splat2d *s, tally *t)
     t->proven++;
     for (int32_t row = 0; row < s->tile_y1; row++)
         for (int32_t column = 0; column < s->tile_x1; column++) {
-            const bool inside =
-                kind == KILN_BOX_PROVEN && column >= b.column && column < b.column + b.w && row >= b.row && row < b.row + b.h;
+            const bool inside = kind == KILN_BOX_PROVEN && column >= b.column &&
+                                column < b.column + b.w && row >= b.row && row < b.row + b.h;
             check_tile(s, inside, column, row, t);
         }
 }
@@ -119,14 +126,16 @@ static void answers_hold_for_ordinary_shapes(void **unused)
     for (double largest = 1; largest < 2000; largest *= 8) {
         const tally t = check_draws(largest, false);
         assert_true(t.proven > DRAWS / 2);
-        assert_true(t.unsure * (largest < 64 ? 20 : 300) < t.asked); /* else they are no help: a large one's rim has few tiles */
+        /* else they are no help: a large one's rim has few tiles */
+        assert_true(t.unsure * (largest < 64 ? 20 : 300) < t.asked);
     }
 }
 
 static void answers_hold_for_ties(void **unused)
 {
     (void)unused;
-    for (double largest = 1; largest < 2000; largest *= 8) assert_true(check_draws(largest, true).proven > DRAWS / 4);
+    for (double largest = 1; largest < 2000; largest *= 8)
+        assert_true(check_draws(largest, true).proven > DRAWS / 4);
 }
 
 static void what_is_not_proven_is_odd(void **unused)
@@ -135,7 +144,12 @@ static void what_is_not_proven_is_odd(void **unused)
     const float odd[] = {0, -1, NAN, INFINITY, -INFINITY, 1e20f, 1e-30f};
     for (size_t i = 0; i < sizeof odd / sizeof *odd; i++)
         for (int field = 0; field < 5; field++) {
-            kiln_splat2d s = {.x = 20, .y = 20, .conic = {0.1f, 0, 0.1f}, .power_min = -5, .tile_x1 = 9, .tile_y1 = 5};
+            kiln_splat2d s = {.x = 20,
+                              .y = 20,
+                              .conic = {0.1f, 0, 0.1f},
+                              .power_min = -5,
+                              .tile_x1 = 9,
+                              .tile_y1 = 5};
             kiln_tile_box b;
             float *const at[] = {&s.conic[0], &s.conic[2], &s.conic[1], &s.x, &s.power_min};
             if (field >= 2 && fabsf(odd[i]) <= 1e-30f) continue; /* good numbers there */
@@ -150,7 +164,12 @@ static void what_is_not_proven_is_odd(void **unused)
 static void boxes_end_with_rows_picture_and_bounds(void **unused)
 {
     (void)unused;
-    kiln_splat2d s = {.x = 75, .y = 40, .conic = {1e-6f, 0, 1e-6f}, .power_min = -5, .tile_x1 = 1000, .tile_y1 = 1000};
+    kiln_splat2d s = {.x = 75,
+                      .y = 40,
+                      .conic = {1e-6f, 0, 1e-6f},
+                      .power_min = -5,
+                      .tile_x1 = 1000,
+                      .tile_y1 = 1000};
     kiln_tile_box b;
     assert_int_equal(kiln_find_box(&s, &view, 1, 4, &b), KILN_BOX_PROVEN);
     assert_true(b.column == 0 && b.row == 1 && b.w == 10 && b.h == 3);

@@ -1,5 +1,5 @@
-/* tile_lists_test -- the lists against the definition, pixel by pixel and pair by pair; and what tile_lists says where a bound is
- * too small. */
+/* tile_lists_test -- the lists against the definition, pixel by pixel and pair by pair; and what
+ * tile_lists says where a bound is too small. */
 #include "kernels/math/power_math.h"
 #include "kernels/ops.h"
 
@@ -76,8 +76,8 @@ static bool reaches(const kiln_splat2d *s, uint32_t tile)
     const uint32_t x0 = tile % 13 * KILN_TILE, y0 = tile / 13 * KILN_TILE;
     for (uint32_t y = y0; y < y0 + KILN_TILE && y < HEIGHT; y++)
         for (uint32_t x = x0; x < x0 + KILN_TILE && x < WIDTH; x++)
-            if (kiln_power(s->conic[0], s->conic[1], s->conic[2], kiln_power_offset(s->x, x), kiln_power_offset(s->y, y)) >=
-                s->power_min)
+            if (kiln_power(s->conic[0], s->conic[1], s->conic[2], kiln_power_offset(s->x, x),
+                           kiln_power_offset(s->y, y)) >= s->power_min)
                 return true;
     return false;
 }
@@ -89,7 +89,8 @@ static bool comes_before(const scene *s, uint32_t p, uint32_t q)
     return p < q;
 }
 
-/* In order, each once, and all that reach the tile are as many: so they are those. Returns the pairs. */
+/* In order, each once, and all that reach the tile are as many: so they are those. Returns the
+ * pairs. */
 static uint64_t check_tile(const scene *s, uint32_t tile, const uint32_t *ids)
 {
     uint64_t belong = 0;

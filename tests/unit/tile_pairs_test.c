@@ -1,5 +1,6 @@
-/* tile_pairs_test -- the lists against the definition: every pixel centre of every tile evaluated with kiln_power.
- * 0 missing, 0 extra, for shapes that a camera makes and for numbers that none should. SEED=n changes the draws. */
+/* tile_pairs_test -- the lists against the definition: every pixel centre of every tile evaluated
+ * with kiln_power. 0 missing, 0 extra, for shapes that a camera makes and for numbers that none
+ * should. SEED=n changes the draws. */
 #include "kernels/math/power_math.h"
 #include "kernels/ops.h"
 
@@ -29,7 +30,10 @@ typedef struct {
     uint32_t *tile_counts, *ranks;
 } lists;
 
-static uint64_t tiles_of(const kiln_view *v) { return (uint64_t)kiln_view_tiles_x(v) * kiln_view_tiles_y(v); }
+static uint64_t tiles_of(const kiln_view *v)
+{
+    return (uint64_t)kiln_view_tiles_x(v) * kiln_view_tiles_y(v);
+}
 
 static lists lists_make(uint32_t width, uint32_t height, uint64_t n)
 {
@@ -51,11 +55,13 @@ static void lists_free(lists *l)
 
 /* ---- splats ---- */
 
-/* Standard deviations s1, s2 along angle, as a projection makes a conic: in float, where it may lose its definiteness. */
+/* Standard deviations s1, s2 along angle, as a projection makes a conic: in float, where it may
+ * lose its definiteness. */
 static void set_shape(kiln_splat2d *s, double s1, double s2, double angle, double dilation)
 {
     double c = cos(angle), d = sin(angle);
-    float xx = (float)(s1 * s1 * c * c + s2 * s2 * d * d + dilation), yy = (float)(s1 * s1 * d * d + s2 * s2 * c * c + dilation);
+    float xx = (float)(s1 * s1 * c * c + s2 * s2 * d * d + dilation),
+          yy = (float)(s1 * s1 * d * d + s2 * s2 * c * c + dilation);
     float xy = (float)((s1 * s1 - s2 * s2) * c * d), det = xx * yy - xy * xy, inverse = 1.0f / det;
     s->conic[0] = yy * inverse;
     s->conic[1] = -xy * inverse;
@@ -82,14 +88,17 @@ static void set_bounds(kiln_splat2d *s, const kiln_view *v, bool whole)
 
 static float power_at(const kiln_splat2d *s, uint32_t px, uint32_t py)
 {
-    return kiln_power(s->conic[0], s->conic[1], s->conic[2], kiln_power_offset(s->x, px), kiln_power_offset(s->y, py));
+    return kiln_power(s->conic[0], s->conic[1], s->conic[2], kiln_power_offset(s->x, px),
+                      kiln_power_offset(s->y, py));
 }
 
 /* Sizes from 0.1 px to 1e6 px, needles at all angles, centres far outside. */
 static void draw_ordinary(kiln_splat2d *s, const kiln_view *v)
 {
-    double size = pow(10, -1 + 7 * uniform()), ratio = below(2) ? pow(10, -4 * uniform()) : 0.3 + 0.7 * uniform();
-    double angle = below(4) ? 6.283185307179586 * uniform() : 0.7853981633974483 * below(8) + 1e-4 * (uniform() - 0.5);
+    double size = pow(10, -1 + 7 * uniform()),
+           ratio = below(2) ? pow(10, -4 * uniform()) : 0.3 + 0.7 * uniform();
+    double angle = below(4) ? 6.283185307179586 * uniform()
+                            : 0.7853981633974483 * below(8) + 1e-4 * (uniform() - 0.5);
     set_shape(s, size, size * ratio, angle, below(4) ? 0.3 : 1e-6);
     double out = below(2) ? 1 : 1 + 3 * size / v->width;
     s->x = (float)(v->width * (0.5 + out * (uniform() - 0.5)));
@@ -100,7 +109,8 @@ static void draw_ordinary(kiln_splat2d *s, const kiln_view *v)
     set_bounds(s, v, below(4));
 }
 
-/* The threshold is the power of one pixel, or its neighbour: exactly the tie that a bound may get wrong. */
+/* The threshold is the power of one pixel, or its neighbour: exactly the tie that a bound may get
+ * wrong. */
 static void draw_tie(kiln_splat2d *s, const kiln_view *v)
 {
     draw_ordinary(s, v);
@@ -109,17 +119,20 @@ static void draw_tie(kiln_splat2d *s, const kiln_view *v)
     set_bounds(s, v, true);
 }
 
-/* Numbers that no camera should give: anything may be NaN, infinite, zero, denormal, huge or negative. */
+/* Numbers that no camera should give: anything may be NaN, infinite, zero, denormal, huge or
+ * negative. */
 static void draw_odd(kiln_splat2d *s, const kiln_view *v)
 {
-    static const float menu[] = {0,    -0.0f, 1,     -1,    1e-3f,  -1e-3f, 1e-21f,   -1e-25f,   1e-40f, 1e-6f,
-                                 1e9f, 3e9f,  1e14f, 1e20f, -1e20f, 3e38f,  INFINITY, -INFINITY, NAN};
+    static const float menu[] = {0,       -0.0f,  1,        -1,        1e-3f, -1e-3f, 1e-21f,
+                                 -1e-25f, 1e-40f, 1e-6f,    1e9f,      3e9f,  1e14f,  1e20f,
+                                 -1e20f,  3e38f,  INFINITY, -INFINITY, NAN};
     const uint32_t n = sizeof menu / sizeof *menu;
     draw_ordinary(s, v);
     float *field[] = {&s->x, &s->y, &s->conic[0], &s->conic[1], &s->conic[2], &s->power_min};
     for (uint32_t k = 0; k < 6; k++)
         if (below(3) == 0) *field[k] = menu[below(n)];
-    if (below(3) == 0) /* indefinite and negative conics: what float cancellation leaves of huge ones */
+    /* indefinite and negative conics: what float cancellation leaves of huge ones */
+    if (below(3) == 0)
         for (int k = 0; k < 3; k++) s->conic[k] *= below(2) ? -1.0f : 1.0f;
     if (below(4) == 0) s->power_min = power_at(s, below(v->width), below(v->height));
     set_bounds(s, v, below(3));
@@ -129,7 +142,8 @@ static void draw_odd(kiln_splat2d *s, const kiln_view *v)
 
 static bool tile_reached(const kiln_splat2d *s, const kiln_view *v, uint32_t tx, uint32_t ty)
 {
-    if ((int32_t)tx < s->tile_x0 || (int32_t)tx >= s->tile_x1 || (int32_t)ty < s->tile_y0 || (int32_t)ty >= s->tile_y1)
+    if ((int32_t)tx < s->tile_x0 || (int32_t)tx >= s->tile_x1 || (int32_t)ty < s->tile_y0 ||
+        (int32_t)ty >= s->tile_y1)
         return false;
     for (uint32_t py = ty * 16; py < ty * 16 + 16 && py < v->height; py++)
         for (uint32_t px = tx * 16; px < tx * 16 + 16 && px < v->width; px++)
@@ -150,9 +164,11 @@ static void assert_lists_are_the_definition(const lists *l)
                 if (listed) rank++, left--;
                 if (listed == tile_reached(&l->splats[i], &l->view, tx, ty)) continue;
                 const kiln_splat2d *s = &l->splats[i];
-                fail_msg("splat %llu (%a %a, conic %a %a %a, power_min %a), tile %u %u of %u x %u: %s", (unsigned long long)i, s->x,
-                         s->y, s->conic[0], s->conic[1], s->conic[2], s->power_min, tx, ty, l->view.width, l->view.height,
-                         listed ? "extra" : "missing");
+                fail_msg(
+                    "splat %llu (%a %a, conic %a %a %a, power_min %a), tile %u %u of %u x %u: %s",
+                    (unsigned long long)i, s->x, s->y, s->conic[0], s->conic[1], s->conic[2],
+                    s->power_min, tx, ty, l->view.width, l->view.height,
+                    listed ? "extra" : "missing");
             }
             assert_int_equal(left, 0); /* a rank is out of order */
         }
@@ -161,11 +177,16 @@ static void assert_lists_are_the_definition(const lists *l)
 
 /* ---- the operation ---- */
 
-static void count_rows(const kiln_ops *ops, unsigned threads, lists *l, uint32_t row0, uint32_t row1, uint64_t *row_pairs)
+static void count_rows(const kiln_ops *ops, unsigned threads, lists *l, uint32_t row0,
+                       uint32_t row1, uint64_t *row_pairs)
 {
     kiln_exec x = {.device = -1, .threads = threads};
-    kiln_tile_pairs_count_args a = {
-        .n = l->n, .splats = l->splats, .view = &l->view, .row0 = row0, .row1 = row1, .row_pairs = row_pairs};
+    kiln_tile_pairs_count_args a = {.n = l->n,
+                                    .splats = l->splats,
+                                    .view = &l->view,
+                                    .row0 = row0,
+                                    .row1 = row1,
+                                    .row_pairs = row_pairs};
     kiln_error err = {0};
     size_t bytes = 0;
     assert_int_equal(ops->tile_pairs_count(&x, &a, NULL, &bytes, &err), KILN_OK);
@@ -186,7 +207,8 @@ static kiln_status emit(const kiln_ops *ops, unsigned threads, const kiln_tile_p
     return st;
 }
 
-static kiln_status emit_rows(const kiln_ops *ops, unsigned threads, lists *l, uint32_t row0, uint32_t row1, uint64_t capacity)
+static kiln_status emit_rows(const kiln_ops *ops, unsigned threads, lists *l, uint32_t row0,
+                             uint32_t row1, uint64_t capacity)
 {
     kiln_tile_pairs_emit_args a = {.n = l->n,
                                    .splats = l->splats,
@@ -215,7 +237,8 @@ typedef void draw_fn(kiln_splat2d *, const kiln_view *);
 
 static void check_draws(draw_fn *draw, uint32_t width, uint32_t height)
 {
-    const uint64_t affordable = 16000000 / ((uint64_t)width * height), n = affordable < 1500 ? affordable : 1500;
+    const uint64_t affordable = 16000000 / ((uint64_t)width * height),
+                   n = affordable < 1500 ? affordable : 1500;
     lists l = lists_make(width, height, n);
     for (uint64_t i = 0; i < n; i++) draw(&l.splats[i], &l.view);
     make_lists(kiln_ops_cpu(), 2, &l);
@@ -223,8 +246,10 @@ static void check_draws(draw_fn *draw, uint32_t width, uint32_t height)
     lists_free(&l);
 }
 
-/* 1 x 1, one tile, one pixel into the next tile, not a multiple of 16, wider than a word of tiles, as wide as 8K */
-static const uint32_t sizes[][2] = {{1, 1}, {16, 16}, {17, 33}, {100, 75}, {250, 131}, {1100, 40}, {7680, 20}, {20, 4320}};
+/* 1 x 1, one tile, one pixel into the next tile, not a multiple of 16, wider than a word of tiles,
+ * as wide as 8K */
+static const uint32_t sizes[][2] = {{1, 1},     {16, 16},   {17, 33},   {100, 75},
+                                    {250, 131}, {1100, 40}, {7680, 20}, {20, 4320}};
 enum { SIZES = sizeof sizes / sizeof *sizes };
 
 static void lists_of_cameras_gaussians_are_exact(void **s)
@@ -245,8 +270,8 @@ static void lists_of_odd_numbers_are_exact(void **s)
     for (int i = 0; i < SIZES; i++) check_draws(draw_odd, sizes[i][0], sizes[i][1]);
 }
 
-/* Nothing bounds a needle's tiles but its own bounds, here the picture: many rows of more than 64 tiles, of which it reaches few.
- * The CPU has no room to keep what such a row could have. */
+/* Nothing bounds a needle's tiles but its own bounds, here the picture: many rows of more than 64
+ * tiles, of which it reaches few. The CPU has no room to keep what such a row could have. */
 static void needles_across_a_wide_picture_are_exact(void **state_)
 {
     (void)state_;
@@ -273,15 +298,24 @@ static void what_is_not_a_number_is_never_listed(void **s)
     lists l = lists_make(64, 64, 6);
     for (int i = 0; i < 6; i++) {
         kiln_splat2d *p = &l.splats[i];
-        *p = (kiln_splat2d){.x = 30, .y = 30, .conic = {0.01f, 0, 0.01f}, .power_min = -5, .tile_x1 = 4, .tile_y1 = 4};
+        *p = (kiln_splat2d){.x = 30,
+                            .y = 30,
+                            .conic = {0.01f, 0, 0.01f},
+                            .power_min = -5,
+                            .tile_x1 = 4,
+                            .tile_y1 = 4};
         float *field[] = {&p->x, &p->y, &p->conic[0], &p->conic[1], &p->conic[2], &p->power_min};
         *field[i] = NAN;
     }
     make_lists(kiln_ops_cpu(), 1, &l);
     assert_int_equal(l.capacity, 0);
     for (int i = 0; i < 6; i++)
-        l.splats[i] =
-            (kiln_splat2d){.x = 30, .y = 30, .conic = {0.01f, 0, 0.01f}, .power_min = INFINITY, .tile_x1 = 4, .tile_y1 = 4};
+        l.splats[i] = (kiln_splat2d){.x = 30,
+                                     .y = 30,
+                                     .conic = {0.01f, 0, 0.01f},
+                                     .power_min = INFINITY,
+                                     .tile_x1 = 4,
+                                     .tile_y1 = 4};
     make_lists(kiln_ops_cpu(), 1, &l);
     assert_int_equal(l.capacity, 0);
     lists_free(&l);
@@ -291,13 +325,15 @@ static void lists_do_not_depend_on_threads_instructions_or_bands(void **s)
 {
     (void)s;
     lists one = lists_make(500, 333, 5000), other = lists_make(500, 333, 5000);
-    for (uint64_t i = 0; i < one.n; i++) (i % 7 ? draw_ordinary : draw_odd)(&one.splats[i], &one.view);
+    for (uint64_t i = 0; i < one.n; i++)
+        (i % 7 ? draw_ordinary : draw_odd)(&one.splats[i], &one.view);
     memcpy(other.splats, one.splats, one.n * sizeof *one.splats);
     make_lists(kiln_ops_cpu_baseline(), 1, &one);
     for (unsigned threads = 1; threads <= 5; threads++) {
         make_lists(threads % 2 ? kiln_ops_cpu() : kiln_ops_cpu_baseline(), threads, &other);
         assert_int_equal(one.capacity, other.capacity);
-        assert_memory_equal(one.tile_counts, other.tile_counts, tiles_of(&one.view) * sizeof *one.tile_counts);
+        assert_memory_equal(one.tile_counts, other.tile_counts,
+                            tiles_of(&one.view) * sizeof *one.tile_counts);
         assert_memory_equal(one.ranks, other.ranks, one.capacity * sizeof *one.ranks);
     }
     uint32_t rows = kiln_view_tiles_y(&one.view), step = 1;
@@ -310,7 +346,8 @@ static void lists_do_not_depend_on_threads_instructions_or_bands(void **s)
         assert_memory_equal(pairs, one.row_pairs + row, (end - row) * sizeof *pairs);
         uint32_t tiles_x = kiln_view_tiles_x(&one.view);
         assert_int_equal(emit_rows(kiln_ops_cpu(), 2, &other, row, end, capacity), KILN_OK);
-        assert_memory_equal(one.tile_counts + row * tiles_x, other.tile_counts, (end - row) * tiles_x * sizeof *one.tile_counts);
+        assert_memory_equal(one.tile_counts + row * tiles_x, other.tile_counts,
+                            (end - row) * tiles_x * sizeof *one.tile_counts);
         assert_memory_equal(one.ranks + at, other.ranks, capacity * sizeof *one.ranks);
         at += capacity;
     }
@@ -322,7 +359,8 @@ static void a_wrong_room_is_a_bug_and_writes_no_rank(void **s)
 {
     (void)s;
     lists l = lists_make(64, 64, 1);
-    l.splats[0] = (kiln_splat2d){.x = 30, .y = 30, .conic = {0.01f, 0, 0.01f}, .power_min = -5, .tile_x1 = 4, .tile_y1 = 4};
+    l.splats[0] = (kiln_splat2d){
+        .x = 30, .y = 30, .conic = {0.01f, 0, 0.01f}, .power_min = -5, .tile_x1 = 4, .tile_y1 = 4};
     make_lists(kiln_ops_cpu(), 1, &l);
     assert_int_equal(l.capacity, 16);
     l.ranks[0] = 77;
@@ -335,7 +373,8 @@ static void a_bound_is_kept_and_what_it_holds_is_said(void **s)
 {
     (void)s;
     lists l = lists_make(64, 64, 1);
-    l.splats[0] = (kiln_splat2d){.x = 30, .y = 30, .conic = {0.01f, 0, 0.01f}, .power_min = -5, .tile_x1 = 4, .tile_y1 = 4};
+    l.splats[0] = (kiln_splat2d){
+        .x = 30, .y = 30, .conic = {0.01f, 0, 0.01f}, .power_min = -5, .tile_x1 = 4, .tile_y1 = 4};
     make_lists(kiln_ops_cpu(), 1, &l);
     uint32_t counts[16], ranks[20];
     uint64_t pairs[2];

@@ -1,4 +1,5 @@
-/* tile_parts_test -- which rows of a tile are its own, which go into parts, and that what is in one file fits its codes. */
+/* tile_parts_test -- which rows of a tile are its own, which go into parts, and that what is in one
+ * file fits its codes. */
 #include "stages/formats/tiles/tile_parts.h"
 #include "stages/generate/inputs.h"
 
@@ -25,11 +26,13 @@ static void scatter(uint64_t n, double middle, double far)
         double d[3], length = 0;
         for (int c = 0; c < 3; c++) d[c] = kg_n(&r);
         for (int c = 0; c < 3; c++) length += d[c] * d[c];
-        for (uint64_t c = 0; c < 3; c++) means[c * n + i] = (float)(middle + d[c] / sqrt(length) * (i < CORE ? 1 : far));
+        for (uint64_t c = 0; c < 3; c++)
+            means[c * n + i] = (float)(middle + d[c] / sqrt(length) * (i < CORE ? 1 : far));
     }
 }
 
-/* Rows of a file lie within 24 bits of whole units, and are no longer than `longest` along a side. */
+/* Rows of a file lie within 24 bits of whole units, and are no longer than `longest` along a
+ * side. */
 static uint64_t check_file(uint64_t n, uint32_t which, double longest)
 {
     uint64_t rows = 0;
@@ -51,8 +54,10 @@ static void what_is_near_stays(void **state)
     (void)state;
     const kiln_tile_core core = {.centre = {100, 100, 100}, .half = 2}, unknown = {.half = 0};
     scatter(600, 100, 3000);
-    const float lo[3] = {-2900, -2900, -2900}, hi[3] = {3100, 3100, 3100}, far[3] = {1e5f, 3100, 3100};
-    assert_false(kiln_tile_may_have_parts(&core, lo, hi) || kiln_tile_may_have_parts(&unknown, lo, hi));
+    const float lo[3] = {-2900, -2900, -2900}, hi[3] = {3100, 3100, 3100},
+                far[3] = {1e5f, 3100, 3100};
+    assert_false(kiln_tile_may_have_parts(&core, lo, hi) ||
+                 kiln_tile_may_have_parts(&unknown, lo, hi));
     assert_true(kiln_tile_may_have_parts(&core, lo, far));
     assert_false(kiln_tile_may_have_parts(&unknown, lo, far));
     assert_int_equal(kiln_tile_parts(&core, 0, means, 600, part, work), 0);
@@ -71,7 +76,8 @@ static void what_is_far_has_parts_of_its_own(void **state)
         const uint32_t n = kiln_tile_parts(&core, 0, means, 505, part, work);
         uint64_t rows = check_file(505, 0, 3);
         assert_int_equal(rows, CORE);
-        for (uint32_t p = 1; p <= n; p++) rows += check_file(505, p, 2.0 * KILN_TILE_REACH * core.half);
+        for (uint32_t p = 1; p <= n; p++)
+            rows += check_file(505, p, 2.0 * KILN_TILE_REACH * core.half);
         assert_int_equal(rows, 505);
         assert_in_range(n, 2, 5);
         /* a coarser level leaves them to these parts */

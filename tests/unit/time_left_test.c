@@ -1,5 +1,5 @@
-/* time_left -- what a bake says of its own end: from earlier bakes, from sizes, never negative, never jumping; and how progress
- * tells it. */
+/* time_left -- what a bake says of its own end: from earlier bakes, from sizes, never negative,
+ * never jumping; and how progress tells it. */
 #include "stages/front/time_left.h"
 
 #include <fcntl.h>
@@ -36,7 +36,8 @@ static kiln_time_left *fresh(void)
 static kiln_time_left *imported(void)
 {
     kiln_time_left *t = fresh();
-    t->size = (kiln_bake_size){.rows = 1e6, .views = 10, .pixels = 1e7, .photo_pixels = 0, .pairs = NAN};
+    t->size =
+        (kiln_bake_size){.rows = 1e6, .views = 10, .pixels = 1e7, .photo_pixels = 0, .pairs = NAN};
     t->now = KNN;
     return t;
 }
@@ -146,7 +147,7 @@ static void durations_are_the_rounder_the_longer(void **state)
     }
 }
 
-/* ---- beside progress ----------------------------------------------------------------------------- */
+/* ---- beside progress ------------------------------------------------------------------------- */
 static double forty(void *context, const kiln_progress *p, uint64_t now_ns)
 {
     (void)context, (void)p, (void)now_ns;
@@ -209,12 +210,16 @@ static const char *bar_on_terminal(const kiln_progress_whole *whole, const char 
 static void a_line_tells_of_the_whole(void **state)
 {
     (void)state;
-    kiln_progress_whole w = {.name = "bake", .part_name = "stage", .part = 2, .parts = 7, .seconds_left = forty};
+    kiln_progress_whole w = {
+        .name = "bake", .part_name = "stage", .part = 2, .parts = 7, .seconds_left = forty};
     assert_string_equal(line_in_file(&w, KILN_LOG_NORMAL),
-                        "kiln-knn: measuring: 4 of 8 units, 0.7/s, 6 s left; stage 2 of 7, bake: about 40 s left\n");
+                        "kiln-knn: measuring: 4 of 8 units, 0.7/s, 6 s left; stage 2 of 7, bake: "
+                        "about 40 s left\n");
     w.seconds_left = unknown;
-    assert_string_equal(line_in_file(&w, KILN_LOG_NORMAL), "kiln-knn: measuring: 4 of 8 units, 0.7/s, 6 s left; stage 2 of 7\n");
-    assert_string_equal(line_in_file(NULL, KILN_LOG_NORMAL), "kiln-knn: measuring: 4 of 8 units, 0.7/s, 6 s left\n");
+    assert_string_equal(line_in_file(&w, KILN_LOG_NORMAL),
+                        "kiln-knn: measuring: 4 of 8 units, 0.7/s, 6 s left; stage 2 of 7\n");
+    assert_string_equal(line_in_file(NULL, KILN_LOG_NORMAL),
+                        "kiln-knn: measuring: 4 of 8 units, 0.7/s, 6 s left\n");
     assert_string_equal(line_in_file(&w, KILN_LOG_QUIET), "");
 }
 
@@ -222,13 +227,17 @@ static void a_bar_of_the_whole_fits_a_terminal(void **state)
 {
     (void)state;
     static const char erase[] = "\r\033[K";
-    const kiln_progress_whole w = {.name = "bake", .part_name = "stage", .part = 2, .parts = 7, .seconds_left = forty};
-    assert_string_equal(bar_on_terminal(&w, "measuring"),
-                        "\r\033[Kstage 2 of 7: measuring [############............]  50%, bake: about 40 s left");
+    const kiln_progress_whole w = {
+        .name = "bake", .part_name = "stage", .part = 2, .parts = 7, .seconds_left = forty};
+    assert_string_equal(
+        bar_on_terminal(&w, "measuring"),
+        "\r\033[Kstage 2 of 7: measuring [############............]  50%, bake: about 40 s left");
     const char *bar = bar_on_terminal(&w, "sorting rows along the curve");
-    assert_int_equal(strlen(bar + strlen(erase)), 79); /* the last column stays free, or some terminals would break the line */
+    /* the last column stays free, or some terminals would break the line */
+    assert_int_equal(strlen(bar + strlen(erase)), 79);
     assert_non_null(strstr(bar, "curve [###...]  50%, bake"));
-    bar = bar_on_terminal(&w, "a list of units whose name alone is as wide as any terminal ever was, or almost");
+    bar = bar_on_terminal(
+        &w, "a list of units whose name alone is as wide as any terminal ever was, or almost");
     assert_non_null(strstr(bar, "almost [##..]  50%, bake"));
     assert_string_equal(bar_on_terminal(NULL, "measuring"),
                         "\r\033[Kmeasuring [############............]  50%, 0.7 units/s, 6 s left");

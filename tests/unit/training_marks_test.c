@@ -20,9 +20,11 @@ static void scalars_are_read_as_they_stand(void **state)
     (void)state;
     assert_string_equal(get("data_dir: x\nantialiased: true\n", "antialiased", true), "true");
     assert_string_equal(get("antialiased: true", "antialiased", true), "true");
-    assert_string_equal(get("a: 1\r\nantialiased:  'true' # as trained\r\n", "antialiased", true), "true");
+    assert_string_equal(get("a: 1\r\nantialiased:  'true' # as trained\r\n", "antialiased", true),
+                        "true");
     assert_string_equal(
-        get("!!python/object:x\nmodel: !!python/object:y\n  rasterize_mode: antialiased  # z\n", "rasterize_mode", false),
+        get("!!python/object:x\nmodel: !!python/object:y\n  rasterize_mode: antialiased  # z\n",
+            "rasterize_mode", false),
         "antialiased");
     assert_string_equal(get("k: a#b\n", "k", true), "a#b");
     assert_string_equal(get("k: &x\nk: 2\n", "k", true), "2"); /* the first that is a scalar */
@@ -65,6 +67,7 @@ static void bytes_are_no_text(void **state)
 int main(void)
 {
     const struct CMUnitTest tests[] = {cmocka_unit_test(scalars_are_read_as_they_stand),
-                                       cmocka_unit_test(what_is_none_is_passed_over), cmocka_unit_test(bytes_are_no_text)};
+                                       cmocka_unit_test(what_is_none_is_passed_over),
+                                       cmocka_unit_test(bytes_are_no_text)};
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -37,8 +37,9 @@ static void names_of_trainers_have_steps(void **state)
 
 static void other_numbers_are_no_steps(void **state)
 {
-    static const char *const names[] = {"lod0.ply", "scan3d.ply", "part1.ply", "splat.ply",    "a_1234567890123456789.ply",
-                                        "",         "x/",         "v2b_x.ply", "step_x/a.ply", "x.2ply"};
+    static const char *const names[] = {
+        "lod0.ply", "scan3d.ply", "part1.ply", "splat.ply",    "a_1234567890123456789.ply",
+        "",         "x/",         "v2b_x.ply", "step_x/a.ply", "x.2ply"};
     kiln_step s;
     (void)state;
     for (size_t i = 0; i < sizeof names / sizeof *names; i++) {

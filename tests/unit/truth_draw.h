@@ -1,4 +1,5 @@
-/* truth_draw -- a scene through the kernels to a picture: project, depth_order, tile_pairs, raster. */
+/* truth_draw -- a scene through the kernels to a picture: project, depth_order, tile_pairs,
+ * raster. */
 #ifndef KILN_TESTS_TRUTH_DRAW_H
 #define KILN_TESTS_TRUTH_DRAW_H
 
@@ -27,8 +28,8 @@ static void picture_release(picture *p)
 #define RUN(op, args) KILN_GO(test_run(KILN_OP_##op, (args), err))
 
 /* Visible Gaussians of the scene in depth order: p->splats, p->visible, p->box_pairs. */
-static kiln_status list_visible(const truth_scene *s, const kiln_view *view, kiln_profile_id profile, bool aa, picture *p,
-                                kiln_error *err)
+static kiln_status list_visible(const truth_scene *s, const kiln_view *view,
+                                kiln_profile_id profile, bool aa, picture *p, kiln_error *err)
 {
     kiln_status st;
     kiln_splat2d *found = NULL;
@@ -58,7 +59,8 @@ static kiln_status list_visible(const truth_scene *s, const kiln_view *view, kil
         depths[i] = found[i].depth;
         rows[i] = found[i].row;
     }
-    kiln_depth_order_args sort = {.n = p->visible, .depths = depths, .source_rows = rows, .order = order};
+    kiln_depth_order_args sort = {
+        .n = p->visible, .depths = depths, .source_rows = rows, .order = order};
     RUN(depth_order, &sort);
     for (uint64_t i = 0; i < p->visible; i++) p->splats[i] = found[order[i]];
 done:
@@ -70,8 +72,8 @@ done:
 }
 
 /* The visible Gaussians and all tile lists, in one band. */
-static kiln_status list_pairs(const truth_scene *s, const kiln_view *view, kiln_profile_id profile, bool aa, picture *p,
-                              kiln_error *err)
+static kiln_status list_pairs(const truth_scene *s, const kiln_view *view, kiln_profile_id profile,
+                              bool aa, picture *p, kiln_error *err)
 {
     kiln_status st;
     const uint32_t tiles_x = kiln_view_tiles_x(view), tiles_y = kiln_view_tiles_y(view);
@@ -79,8 +81,11 @@ static kiln_status list_pairs(const truth_scene *s, const kiln_view *view, kiln_
     *p = (picture){.view = *view};
     KILN_GO(list_visible(s, view, profile, aa, p, err));
     KILN_GO(KILN_ALLOC(&row_pairs, tiles_y, "row pairs", err));
-    kiln_tile_pairs_count_args count = {
-        .n = p->visible, .splats = p->splats, .view = view, .row1 = tiles_y, .row_pairs = row_pairs};
+    kiln_tile_pairs_count_args count = {.n = p->visible,
+                                        .splats = p->splats,
+                                        .view = view,
+                                        .row1 = tiles_y,
+                                        .row_pairs = row_pairs};
     RUN(tile_pairs_count, &count);
     for (uint32_t r = 0; r < tiles_y; r++) p->pairs += row_pairs[r];
     KILN_GO(KILN_ALLOC(&p->tile_counts, (uint64_t)tiles_x * tiles_y, "tile counts", err));
@@ -99,8 +104,8 @@ done:
 }
 
 /* The picture over `background`, and its depth. */
-static kiln_status draw(const truth_scene *s, const kiln_view *view, kiln_profile_id profile, bool aa, float background, picture *p,
-                        kiln_error *err)
+static kiln_status draw(const truth_scene *s, const kiln_view *view, kiln_profile_id profile,
+                        bool aa, float background, picture *p, kiln_error *err)
 {
     kiln_status st;
     KILN_GO(list_pairs(s, view, profile, aa, p, err));

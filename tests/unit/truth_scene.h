@@ -1,5 +1,6 @@
-/* truth_scene -- the scenes that shared/truth was drawn from, as planes, for tests of kernels: a reader for just the
- * PLY files there (binary little-endian, all float, SH degree 3), apart from the product's own reader on purpose. */
+/* truth_scene -- the scenes that shared/truth was drawn from, as planes, for tests of kernels: a
+ * reader for just the PLY files there (binary little-endian, all float, SH degree 3), apart from
+ * the product's own reader on purpose. */
 #ifndef KILN_TESTS_TRUTH_SCENE_H
 #define KILN_TESTS_TRUTH_SCENE_H
 
@@ -26,7 +27,8 @@ static inline void truth_scene_release(truth_scene *s)
     *s = (truth_scene){0};
 }
 
-static inline kiln_status truth_scene_init(truth_scene *s, const char *name, uint64_t n, kiln_error *err)
+static inline kiln_status truth_scene_init(truth_scene *s, const char *name, uint64_t n,
+                                           kiln_error *err)
 {
     *s = (truth_scene){.n = n};
     snprintf(s->name, sizeof s->name, "%s", name);
@@ -81,7 +83,8 @@ static inline float *truth_field(kg_splat *g, const char *name)
     return NULL;
 }
 
-static inline kiln_status truth_scene_ply(truth_scene *s, const char *name, const char *path, kiln_error *err)
+static inline kiln_status truth_scene_ply(truth_scene *s, const char *name, const char *path,
+                                          kiln_error *err)
 {
     unsigned char *data = NULL;
     size_t size = 0;
@@ -100,14 +103,17 @@ static inline kiln_status truth_scene_ply(truth_scene *s, const char *name, cons
         float *f = truth_field(&g, property);
         field[fields++] = f ? f : &unread;
     }
-    const size_t row = fields * sizeof(float), head = end ? (size_t)(end + 1 - (const char *)data) : size;
+    const size_t row = fields * sizeof(float),
+                 head = end ? (size_t)(end + 1 - (const char *)data) : size;
     if (n == 0 || row == 0 || (size - head) / row != n) {
-        st = kiln_fail(err, KILN_E_INPUT, "'%s': %llu vertices of %zu bytes do not fill the file", path, n, row);
+        st = kiln_fail(err, KILN_E_INPUT, "'%s': %llu vertices of %zu bytes do not fill the file",
+                       path, n, row);
         goto done;
     }
     KILN_GO(truth_scene_init(s, name, n, err));
     for (uint64_t i = 0; i < n; i++) {
-        for (unsigned k = 0; k < fields; k++) memcpy(field[k], data + head + i * row + k * sizeof(float), sizeof(float));
+        for (unsigned k = 0; k < fields; k++)
+            memcpy(field[k], data + head + i * row + k * sizeof(float), sizeof(float));
         truth_scene_set(s, i, &g);
     }
 done:

@@ -1,8 +1,10 @@
-/* truth_test -- every picture of shared/truth, drawn by our kernels, is what the renderer itself drew (truth/README.md).
+/* truth_test -- every picture of shared/truth, drawn by our kernels, is what the renderer itself
+ * drew (truth/README.md).
  *
- * For each render: at least 85 dB over the stored rectangle, RGBA; means of the whole unclamped picture within 2e-6;
- * mean expected depth within 1e-5; `visible` within 2; pairs within 0.05 % of exact_pairs, at least 3. A line is printed
- * for each that fails, or for all with KILN_TRUTH_VERBOSE set. KILN_TEST_DEVICES=cuda: drawn by a GPU (test_runner.h).
+ * For each render: at least 85 dB over the stored rectangle, RGBA; means of the whole unclamped
+ * picture within 2e-6; mean expected depth within 1e-5; `visible` within 2; pairs within 0.05 % of
+ * exact_pairs, at least 3. A line is printed for each that fails, or for all with
+ * KILN_TRUTH_VERBOSE set. KILN_TEST_DEVICES=cuda: drawn by a GPU (test_runner.h).
  *
  * starts first */
 #include "stages/image/image.h"
@@ -22,20 +24,25 @@ typedef struct {
     truth_scene scenes[3];
 } fixture;
 
-/* ---- truth.json -------------------------------------------------------------------------------------------------- */
+/* ---- truth.json ------------------------------------------------------------------------------ */
 
-static double number(const json_t *v) { return json_is_string(v) ? strtod(json_string_value(v), NULL) : json_number_value(v); }
+static double number(const json_t *v)
+{
+    return json_is_string(v) ? strtod(json_string_value(v), NULL) : json_number_value(v);
+}
 static double field(const json_t *o, const char *key) { return number(json_object_get(o, key)); }
 
-static void camera_view(const json_t *camera, float near_m, kiln_profile_id profile, kiln_view *view)
+static void camera_view(const json_t *camera, float near_m, kiln_profile_id profile,
+                        kiln_view *view)
 {
     double r[9], t[3];
     const double origin[3] = {0, 0, 0};
     for (size_t i = 0; i < 9; i++) r[i] = number(json_array_get(json_object_get(camera, "R"), i));
     for (size_t i = 0; i < 3; i++) t[i] = number(json_array_get(json_object_get(camera, "t"), i));
-    const double intrinsics[4] = {field(camera, "fx"), field(camera, "fy"), field(camera, "cx"), field(camera, "cy")};
-    kiln_view_init(view, r, t, origin, intrinsics, (uint32_t)field(camera, "width"), (uint32_t)field(camera, "height"), near_m,
-                   kiln_profiles[profile].far_m);
+    const double intrinsics[4] = {field(camera, "fx"), field(camera, "fy"), field(camera, "cx"),
+                                  field(camera, "cy")};
+    kiln_view_init(view, r, t, origin, intrinsics, (uint32_t)field(camera, "width"),
+                   (uint32_t)field(camera, "height"), near_m, kiln_profiles[profile].far_m);
 }
 
 /* What the name of a render, such as "chair/cam0/gsplat-1.6_aa", stands for. */
@@ -55,13 +62,15 @@ static bool find_subject(const fixture *f, const char *name, subject *out)
     if (suffix) *suffix = '\0';
     *out = (subject){.profile = kiln_profile_find(rest),
                      .aa = suffix != NULL,
-                     .camera = json_array_get(json_object_get(json_object_get(f->truth, "cameras"), scene), camera)};
+                     .camera = json_array_get(
+                         json_object_get(json_object_get(f->truth, "cameras"), scene), camera)};
     for (size_t i = 0; i < 3; i++)
         if (strcmp(f->scenes[i].name, scene) == 0) out->scene = &f->scenes[i];
     return out->scene && out->camera && out->profile != KILN_PROFILE_COUNT;
 }
 
-static kiln_status draw_subject(const subject *s, float near_m, float background, picture *p, kiln_error *err)
+static kiln_status draw_subject(const subject *s, float near_m, float background, picture *p,
+                                kiln_error *err)
 {
     kiln_view view;
     camera_view(s->camera, near_m, s->profile, &view);
@@ -79,9 +88,11 @@ static double stored_db(const fixture *f, const json_t *render, const picture *p
     if (!file) return INFINITY;
     snprintf(path, sizeof path, "%s/truth/%s", f->shared, json_string_value(file));
     if (kiln_picture_read(path, &stored, err) != KILN_OK) return NAN;
-    const size_t x0 = (size_t)number(json_array_get(rect, 0)), y0 = (size_t)number(json_array_get(rect, 1));
+    const size_t x0 = (size_t)number(json_array_get(rect, 0)),
+                 y0 = (size_t)number(json_array_get(rect, 1));
     double sum = 0.0;
-    if (stored.channels != 4 || x0 + stored.width > p->view.width || y0 + stored.height > p->view.height) {
+    if (stored.channels != 4 || x0 + stored.width > p->view.width ||
+        y0 + stored.height > p->view.height) {
         kiln_picture_release(&stored);
         return NAN;
     }
@@ -104,14 +115,18 @@ static double means_off(const json_t *render, const picture *p)
     for (size_t i = 0; i < pixels; i++)
         for (size_t c = 0; c < 4; c++) mean[c] += p->rgba[4 * i + c];
     for (size_t c = 0; c < 4; c++) {
-        const double want = c < 3 ? number(json_array_get(json_object_get(render, "mean_rgb"), c)) : field(render, "mean_alpha");
+        const double want = c < 3 ? number(json_array_get(json_object_get(render, "mean_rgb"), c))
+                                  : field(render, "mean_alpha");
         const double off = fabs(mean[c] / (double)pixels - want);
         worst = off > worst ? off : worst;
     }
     return worst;
 }
 
-static bool close_to(double got, double want, double tolerance) { return fabs(got - want) <= tolerance; }
+static bool close_to(double got, double want, double tolerance)
+{
+    return fabs(got - want) <= tolerance;
+}
 
 /* Relative difference of the mean expected depth; 0 where none is given. */
 static double depth_off(const json_t *render, const picture *p)
@@ -125,26 +140,33 @@ static double depth_off(const json_t *render, const picture *p)
 }
 
 /* True when the render meets its truth. */
-static bool meets_truth(const fixture *f, const char *name, const json_t *render, const subject *s, const picture *p)
+static bool meets_truth(const fixture *f, const char *name, const json_t *render, const subject *s,
+                        const picture *p)
 {
     kiln_error err = {0};
-    const double db = stored_db(f, render, p, &err), means = means_off(render, p), depth = depth_off(render, p);
+    const double db = stored_db(f, render, p, &err), means = means_off(render, p),
+                 depth = depth_off(render, p);
     const double exact = field(render, "exact_pairs"), visible = field(render, "visible");
     const double capacity = exact * 0.0005 > 3.0 ? exact * 0.0005 : 3.0;
-    bool good = db >= 85.0 && means <= 2e-6 && depth <= 1e-5 && close_to((double)p->visible, visible, 2.0) &&
+    bool good = db >= 85.0 && means <= 2e-6 && depth <= 1e-5 &&
+                close_to((double)p->visible, visible, 2.0) &&
                 close_to((double)p->pairs, exact, capacity);
     /* gsplat-1.6 lists ellipses, the others boxes */
-    if (s->profile != KILN_PROFILE_GSPLAT_16) good = good && close_to((double)p->box_pairs, field(render, "pairs"), 5.0);
+    if (s->profile != KILN_PROFILE_GSPLAT_16)
+        good = good && close_to((double)p->box_pairs, field(render, "pairs"), 5.0);
     if (!good || getenv("KILN_TRUTH_VERBOSE"))
-        print_message("%-36s %6.2f dB  means %.1e  depth %.1e  visible %+.0f of %.0f  pairs %+.0f of %.0f  boxes %llu of %.0f\n",
-                      name, db, means, depth, (double)p->visible - visible, visible, (double)p->pairs - exact, exact,
-                      (unsigned long long)p->box_pairs, field(render, "pairs"));
+        print_message("%-36s %6.2f dB  means %.1e  depth %.1e  visible %+.0f of %.0f  pairs %+.0f "
+                      "of %.0f  boxes %llu of %.0f\n",
+                      name, db, means, depth, (double)p->visible - visible, visible,
+                      (double)p->pairs - exact, exact, (unsigned long long)p->box_pairs,
+                      field(render, "pairs"));
     if (err.msg[0]) print_message("%s: %s\n", name, err.msg);
     return good;
 }
 
 /* PSNR and SSIM ("same") of the float picture against a photo of three channels. */
-static kiln_status measure(const picture *p, const kiln_picture *photo, double *psnr, double *ssim, kiln_error *err)
+static kiln_status measure(const picture *p, const kiln_picture *photo, double *psnr, double *ssim,
+                           kiln_error *err)
 {
     kiln_status st;
     kiln_metrics m = {0};
@@ -164,7 +186,7 @@ done:
     return st;
 }
 
-/* ---- fixture ------------------------------------------------------------------------------------------------------- */
+/* ---- fixture --------------------------------------------------------------------------------- */
 
 static int setup(void **state)
 {
@@ -245,7 +267,8 @@ static void gsplat_meets_itself_at_its_own_near_plane(void **state)
         kiln_error err;
         if (!close || !strstr(name, "synthetic50k") || !strstr(name, "1.6")) continue;
         assert_true(find_subject(f, name, &s));
-        assert_int_equal(draw_subject(&s, kiln_profiles[s.profile].near_m, 0.0f, &p, &err), KILN_OK);
+        assert_int_equal(draw_subject(&s, kiln_profiles[s.profile].near_m, 0.0f, &p, &err),
+                         KILN_OK);
         assert_true(means_off(close, &p) <= 2e-6);
         assert_true(close_to((double)p.visible, field(close, "visible"), 2.0));
         picture_release(&p);
@@ -269,10 +292,13 @@ static void photographs_are_as_far_away_as_from_the_renderer(void **state)
         double psnr = NAN, ssim = NAN;
         char path[4096];
         assert_true(find_subject(f, name, &s));
-        snprintf(path, sizeof path, "%s/%s", f->shared, json_string_value(json_object_get(s.camera, "photo")));
+        snprintf(path, sizeof path, "%s/%s", f->shared,
+                 json_string_value(json_object_get(s.camera, "photo")));
         assert_int_equal(kiln_picture_read(path, &photo, &err), KILN_OK);
-        assert_true(photo.channels == 3 && photo.width == field(s.camera, "width") && photo.height == field(s.camera, "height"));
-        assert_int_equal(draw_subject(&s, (float)field(render, "near"), (float)field(s.camera, "photo_background"), &p, &err),
+        assert_true(photo.channels == 3 && photo.width == field(s.camera, "width") &&
+                    photo.height == field(s.camera, "height"));
+        assert_int_equal(draw_subject(&s, (float)field(render, "near"),
+                                      (float)field(s.camera, "photo_background"), &p, &err),
                          KILN_OK);
         assert_int_equal(measure(&p, &photo, &psnr, &ssim, &err), KILN_OK);
         assert_true(close_to(psnr, field(render, "photo_psnr"), 0.002));
@@ -284,13 +310,14 @@ static void photographs_are_as_far_away_as_from_the_renderer(void **state)
     assert_true(measured >= 6);
 }
 
-/* Does some pixel of the tile reach the threshold? The definition of tile_pairs.h without any shortcut; power_math.h once
- * more, with libm's fmaf. */
+/* Does some pixel of the tile reach the threshold? The definition of tile_pairs.h without any
+ * shortcut; power_math.h once more, with libm's fmaf. */
 static bool tile_is_reached(const kiln_splat2d *g, const kiln_view *v, uint32_t tx, uint32_t ty)
 {
     const float half_a = -0.5f * g->conic[0], half_c = -0.5f * g->conic[2];
     for (uint32_t y = ty * KILN_TILE; y < (ty + 1) * KILN_TILE && y < v->height; y++) {
-        const float dy = g->y - ((float)y + 0.5f), slope = -(g->conic[1] * dy), base = half_c * dy * dy;
+        const float dy = g->y - ((float)y + 0.5f), slope = -(g->conic[1] * dy),
+                    base = half_c * dy * dy;
         for (uint32_t x = tx * KILN_TILE; x < (tx + 1) * KILN_TILE && x < v->width; x++) {
             const float dx = g->x - ((float)x + 0.5f);
             if (fmaf(fmaf(half_a, dx, slope), dx, base) >= g->power_min) return true;
@@ -299,12 +326,15 @@ static bool tile_is_reached(const kiln_splat2d *g, const kiln_view *v, uint32_t 
     return false;
 }
 
-/* Every tile of the profile's bounds, in depth order. That gsplat's bounds lose no pixel is project_bounds_test's claim;
- * with KILN_THOROUGH set (minutes) every tile of the image is looked at instead. */
+/* Every tile of the profile's bounds, in depth order. That gsplat's bounds lose no pixel is
+ * project_bounds_test's claim; with KILN_THOROUGH set (minutes) every tile of the image is looked
+ * at instead. */
 static void assert_lists_are_brute_force(const picture *p, bool whole_image)
 {
-    const uint32_t tiles_x = kiln_view_tiles_x(&p->view), tiles = tiles_x * kiln_view_tiles_y(&p->view);
-    uint64_t *next = calloc(tiles, sizeof *next), begin = 0, total = 0; /* where each list goes on */
+    const uint32_t tiles_x = kiln_view_tiles_x(&p->view),
+                   tiles = tiles_x * kiln_view_tiles_y(&p->view);
+    /* where each list goes on */
+    uint64_t *next = calloc(tiles, sizeof *next), begin = 0, total = 0;
     assert_non_null(next);
     for (uint32_t t = 0; t < tiles; t++) {
         next[t] = begin;
@@ -313,8 +343,10 @@ static void assert_lists_are_brute_force(const picture *p, bool whole_image)
     assert_true(begin == p->pairs);
     for (uint32_t rank = 0; rank < p->visible; rank++) {
         const kiln_splat2d *g = &p->splats[rank];
-        const int32_t x0 = whole_image ? 0 : g->tile_x0, x1 = whole_image ? (int32_t)tiles_x : g->tile_x1;
-        const int32_t y0 = whole_image ? 0 : g->tile_y0, y1 = whole_image ? (int32_t)(tiles / tiles_x) : g->tile_y1;
+        const int32_t x0 = whole_image ? 0 : g->tile_x0,
+                      x1 = whole_image ? (int32_t)tiles_x : g->tile_x1;
+        const int32_t y0 = whole_image ? 0 : g->tile_y0,
+                      y1 = whole_image ? (int32_t)(tiles / tiles_x) : g->tile_y1;
         for (int32_t ty = y0; ty < y1; ty++)
             for (int32_t tx = x0; tx < x1; tx++) {
                 if (!tile_is_reached(g, &p->view, (uint32_t)tx, (uint32_t)ty)) continue;
@@ -346,7 +378,9 @@ static void lists_are_those_of_brute_force(void **state)
         camera_view(s.camera, (float)field(render, "near"), s.profile, &view);
         assert_int_equal(list_pairs(s.scene, &view, s.profile, s.aa, &p, &err), KILN_OK);
         assert_lists_are_brute_force(&p, thorough && s.profile != KILN_PROFILE_INRIA);
-        if (thorough) print_message("%s: %llu pairs, 0 missing, 0 extra\n", name, (unsigned long long)p.pairs);
+        if (thorough)
+            print_message("%s: %llu pairs, 0 missing, 0 extra\n", name,
+                          (unsigned long long)p.pairs);
         picture_release(&p);
     }
 }

@@ -1,6 +1,7 @@
-/* two_homes_test -- a stage some of whose lists pack and some compute, on a machine with GPUs (of host memory, fake_device.h, of
- * which a library that stands for NVML tells): each list is on its home, whatever --devices names, and neither that nor what fails
- * on either home changes a bit. STAGE in the environment is the stage that the test program is when it gets arguments. */
+/* two_homes_test -- a stage some of whose lists pack and some compute, on a machine with GPUs (of
+ * host memory, fake_device.h, of which a library that stands for NVML tells): each list is on its
+ * home, whatever --devices names, and neither that nor what fails on either home changes a bit.
+ * STAGE in the environment is the stage that the test program is when it gets arguments. */
 #define DEVICE_STAGE kiln_stage_prune
 #include "tests/unit/device_stage.h"
 #include "stages/engine/program.h"
@@ -14,7 +15,8 @@ static int be_it(int argc, char **argv)
 {
     const char *stage = getenv("STAGE");
     fake.capacity = 64 * MIB;
-    return kiln_program_main(stage && !strcmp(stage, "chunk") ? &kiln_stage_chunk : &kiln_stage_prune, argc, argv);
+    return kiln_program_main(
+        stage && !strcmp(stage, "chunk") ? &kiln_stage_chunk : &kiln_stage_prune, argc, argv);
 }
 
 static int make_base(void **state)
@@ -25,18 +27,23 @@ static int make_base(void **state)
     size_t size;
     (void)state;
     if (new_folder("two_homes") != 0) return -1;
-    must_run("%s/kiln-generate scene %s/s --quiet --gaussians %d --cameras %d --size 160x120", bin, folder, ROWS, VIEWS);
-    must_run("%s/kiln-import --quiet %s/s %s/base.db && %s/kiln-knn --quiet %s/base.db && cp %s/base.db %s/cpu.db", bin, folder,
-             folder, bin, folder, folder, folder);
-    must_run("%s/kiln-prune --quiet --min-opacity 0.3 --devices cpu %s/cpu.db && %s/kiln-verify %s/cpu.db --digest >%s/right", bin,
-             folder, bin, folder, folder);
+    must_run("%s/kiln-generate scene %s/s --quiet --gaussians %d --cameras %d --size 160x120", bin,
+             folder, ROWS, VIEWS);
+    must_run("%s/kiln-import --quiet %s/s %s/base.db && %s/kiln-knn --quiet %s/base.db && cp "
+             "%s/base.db %s/cpu.db",
+             bin, folder, folder, bin, folder, folder, folder);
+    must_run("%s/kiln-prune --quiet --min-opacity 0.3 --devices cpu %s/cpu.db && %s/kiln-verify "
+             "%s/cpu.db --digest >%s/right",
+             bin, folder, bin, folder, folder);
     (void)snprintf(path, sizeof path, "%s/right", folder);
     if (kiln_file_read(path, 4095, &data, &size, NULL) != KILN_OK) return -1;
     memcpy(right, data, size);
     free(data);
-    must_run("${CC:-cc} -shared -fPIC -Wl,-z,nodelete -o %s/libfake.so tests/unit/fake_nvml.c", folder);
+    must_run("${CC:-cc} -shared -fPIC -Wl,-z,nodelete -o %s/libfake.so tests/unit/fake_nvml.c",
+             folder);
     (void)snprintf(path, sizeof path, "%s/libfake.so", folder);
-    return setenv("KILN_NVML", path, 1) || setenv("FAKE_GPUS", "3", 1) || unsetenv("CUDA_VISIBLE_DEVICES");
+    return setenv("KILN_NVML", path, 1) || setenv("FAKE_GPUS", "3", 1) ||
+           unsetenv("CUDA_VISIBLE_DEVICES");
 }
 
 /* Runs prune with these words; its bake is that of the CPU. */
@@ -59,8 +66,9 @@ static bool device_says(const char *word)
 
 static void what_packs_is_on_the_cpu_and_what_computes_on_the_gpu(void **state)
 {
-    static const char *const ways[] = {"--devices=1 --threads=4", "--devices=0,2 --threads=2", "--devices=all --threads=1",
-                                       "--devices=cuda --threads=3 --vram=8M", "--devices=1 --threads=2 --ram=200M"};
+    static const char *const ways[] = {
+        "--devices=1 --threads=4", "--devices=0,2 --threads=2", "--devices=all --threads=1",
+        "--devices=cuda --threads=3 --vram=8M", "--devices=1 --threads=2 --ram=200M"};
     (void)state;
     for (size_t k = 0; k < sizeof ways / sizeof *ways; k++) {
         prune(ways[k]);
@@ -88,11 +96,13 @@ static void all_threads_pack(void **state)
     assert_int_equal(unsetenv("STAGE"), 0);
 }
 
-/* On either home: a process that is killed, a unit that a device fails; and a GPU that fails always is left for another. */
+/* On either home: a process that is killed, a unit that a device fails; and a GPU that fails always
+ * is left for another. */
 static void what_fails_is_tried_again_and_changes_nothing(void **state)
 {
-    static const char *const faults[] = {"unit=pairs of cam0:kill,times=1; unit=block*:kill,times=1", "unit=*:exit,times=1",
-                                         "unit=pairs*:device,device=0"};
+    static const char *const faults[] = {
+        "unit=pairs of cam0:kill,times=1; unit=block*:kill,times=1", "unit=*:exit,times=1",
+        "unit=pairs*:device,device=0"};
     (void)state;
     for (size_t k = 0; k < sizeof faults / sizeof *faults; k++) {
         assert_int_equal(setenv("KILN_FAULT", faults[k], 1), 0);
@@ -112,7 +122,8 @@ static void named_devices_are_looked_for_before_anything_is_computed(void **stat
     assert_true(said("'7' does not exist; 3 GPUs are visible"));
     assert_int_equal(state_of("prune"), KILN_STAGE_MISSING);
     assert_int_equal(setenv("STAGE", "chunk", 1), 0);
-    assert_int_equal(run("--layer=source --devices=7"), 6); /* though none of its units would be there */
+    /* though none of its units would be there */
+    assert_int_equal(run("--layer=source --devices=7"), 6);
     assert_int_equal(setenv("FAKE_GPUS", "0", 1), 0);
     assert_int_equal(run("--layer=source --devices=cuda"), 6);
     assert_int_equal(run("--layer=source"), 0);

@@ -1,4 +1,5 @@
-/* units_find: many units are found as one by one is, whether the table is read through or each is looked up. */
+/* units_find: many units are found as one by one is, whether the table is read through or each is
+ * looked up. */
 #include "schema/units_find.h"
 #include "tests/unit/manifest_fixture.h"
 
@@ -14,7 +15,8 @@ static void store(kiln_manifest *m, uint64_t i)
     kiln_blob blob;
     (void)snprintf(counters, sizeof counters, "{\"i\":%llu}", (unsigned long long)i);
     OK(kiln_blob_pack(&i, sizeof i, 8, &blob, &err));
-    kiln_unit_output output = {.name = "number", .hash = blob.hash, .raw_bytes = sizeof i, .elem = 8};
+    kiln_unit_output output = {
+        .name = "number", .hash = blob.hash, .raw_bytes = sizeof i, .elem = 8};
     const kiln_unit_result r = {.n = 1, .outputs = &output, .counters = counters};
     OK(kiln_unit_store(m, &(kiln_unit_done){key_of(i), "tiles", "unit", 1}, &r, &blob, &err));
     free(blob.packed);
@@ -25,7 +27,8 @@ static kiln_manifest *with_units(void **state, const char *name)
     char path[600];
     kiln_error err = {0};
     kiln_manifest *m;
-    OK(kiln_manifest_open(in_scratch(state, name, path), KILN_OPEN_CREATE, "test", false, &m, &err));
+    OK(kiln_manifest_open(in_scratch(state, name, path), KILN_OPEN_CREATE, "test", false, &m,
+                          &err));
     OK(kiln_manifest_begin(m, &err));
     for (uint64_t i = 0; i < UNITS; i++) store(m, i);
     OK(kiln_manifest_commit(m, &err));
@@ -39,7 +42,8 @@ typedef struct {
     kiln_status answer;
 } finding;
 
-static kiln_status take(void *context, uint64_t i, int64_t unit, const char *counters, kiln_error *err)
+static kiln_status take(void *context, uint64_t i, int64_t unit, const char *counters,
+                        kiln_error *err)
 {
     finding *f = context;
     char right[32];
@@ -49,7 +53,8 @@ static kiln_status take(void *context, uint64_t i, int64_t unit, const char *cou
     assert_string_equal(counters, right);
     KILN_TRY(kiln_unit_outputs_of(f->m, unit, counters, &r, err));
     assert_string_equal(r.counters, right);
-    assert_int_equal(kiln_unit_result_read(f->m, &r, "number", (void **)&number, &bytes, err), KILN_OK);
+    assert_int_equal(kiln_unit_result_read(f->m, &r, "number", (void **)&number, &bytes, err),
+                     KILN_OK);
     assert_true(bytes == sizeof *number && *number == f->wanted[i]);
     free(number);
     kiln_unit_result_release(&r);
@@ -58,7 +63,8 @@ static kiln_status take(void *context, uint64_t i, int64_t unit, const char *cou
     return f->answer;
 }
 
-static kiln_status find(kiln_manifest *m, const uint64_t *wanted, uint64_t n, kiln_status answer, finding *f, kiln_error *err)
+static kiln_status find(kiln_manifest *m, const uint64_t *wanted, uint64_t n, kiln_status answer,
+                        finding *f, kiln_error *err)
 {
     kiln_hash keys[WANTED];
     for (uint64_t i = 0; i < n; i++) keys[i] = key_of(wanted[i]);
@@ -69,10 +75,12 @@ static kiln_status find(kiln_manifest *m, const uint64_t *wanted, uint64_t n, ki
     return st;
 }
 
-/* Each number is that of a unit, or UNITS and more, of none; every tenth is one that was there before. */
+/* Each number is that of a unit, or UNITS and more, of none; every tenth is one that was there
+ * before. */
 static void fill(uint64_t wanted[WANTED])
 {
-    for (uint64_t i = 0; i < WANTED; i++) wanted[i] = i % 10 == 9 ? wanted[i - 5] : (i * 7 + 100) % (UNITS + 50);
+    for (uint64_t i = 0; i < WANTED; i++)
+        wanted[i] = i % 10 == 9 ? wanted[i - 5] : (i * 7 + 100) % (UNITS + 50);
 }
 
 static void all_that_are_there_are_found_once(void **state)
@@ -89,7 +97,8 @@ static void all_that_are_there_are_found_once(void **state)
     OK(find(m, wanted, 0, KILN_OK, &f, &err));
     OK(kiln_unit_forget(m, key_of(wanted[0]), &err));
     OK(find(m, wanted, WANTED, KILN_OK, &f, &err));
-    for (uint64_t i = 0; i < WANTED; i++) assert_int_equal(f.times[i], wanted[i] < UNITS && wanted[i] != wanted[0]);
+    for (uint64_t i = 0; i < WANTED; i++)
+        assert_int_equal(f.times[i], wanted[i] < UNITS && wanted[i] != wanted[0]);
     kiln_manifest_close(m);
 }
 
@@ -120,7 +129,8 @@ static void damage(const char *path, const char *sql)
         char text[400];
         sqlite3 *db;
         (void)snprintf(text, sizeof text,
-                       "PRAGMA writable_schema = 1; UPDATE sqlite_schema SET sql = substr(sql, 1, length(sql) - %d) || '%s'"
+                       "PRAGMA writable_schema = 1; UPDATE sqlite_schema SET sql = substr(sql, 1, "
+                       "length(sql) - %d) || '%s'"
                        " WHERE name = 'unit'",
                        i == 0 ? 7 : 0, i == 0 ? "" : " STRICT");
         assert_int_equal(sqlite3_open(path, &db), SQLITE_OK);
@@ -130,7 +140,8 @@ static void damage(const char *path, const char *sql)
     }
 }
 
-/* A row that nobody asks for may be damaged; one that is asked for is refused, as by kiln_unit_find. */
+/* A row that nobody asks for may be damaged; one that is asked for is refused, as by
+ * kiln_unit_find. */
 static void damage_counts_where_it_is_asked_for(void **state)
 {
     kiln_error err = {0};
@@ -146,7 +157,8 @@ static void damage_counts_where_it_is_asked_for(void **state)
     damage(path, "UPDATE unit SET key = 'no key', counters = 5 WHERE id = 1");
     m = open_manifest(path, KILN_OPEN_WRITE);
     OK(find(m, wanted, WANTED, KILN_OK, &f, &err));
-    for (uint64_t i = 0; i < WANTED; i++) assert_int_equal(f.times[i], wanted[i] > 0 && wanted[i] < UNITS);
+    for (uint64_t i = 0; i < WANTED; i++)
+        assert_int_equal(f.times[i], wanted[i] > 0 && wanted[i] < UNITS);
     kiln_manifest_close(m);
 
     damage(path, "UPDATE unit SET counters = x'00' WHERE id = 102");

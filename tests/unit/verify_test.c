@@ -1,4 +1,5 @@
-/* verify: a sound manifest passes, each kind of damage is named; digest lines say content and nothing else. */
+/* verify: a sound manifest passes, each kind of damage is named; digest lines say content and
+ * nothing else. */
 #include "manifest_fixture.h"
 
 static kiln_manifest *filled(void **state, const char *name, bool backwards)
@@ -43,13 +44,17 @@ static const struct {
     {"UPDATE blob SET raw_bytes = raw_bytes + 4 WHERE id = 2", "is damaged"},
     {"UPDATE layer SET count = 5", "layer 'baked' claims 5 rows, but its chunks have 4"},
     {"UPDATE layer SET digest = zeroblob(16)", "by another digest or kind"},
-    {"UPDATE layer SET sh_degree = 1; UPDATE plane SET name = 'shN' WHERE name = 'sh0'", "plane 'shN' is f32 x 3"},
+    {"UPDATE layer SET sh_degree = 1; UPDATE plane SET name = 'shN' WHERE name = 'sh0'",
+     "plane 'shN' is f32 x 3"},
     {"DELETE FROM chunk WHERE ordinal = 0", "chunk '/1' is number 1, but number 0 must follow"},
     {"UPDATE chunk SET name = '/9' WHERE ordinal = 1", "claims the digest"},
-    {"UPDATE chunk SET box_max_y = 100 WHERE ordinal = 0", "chunk '/0': its box spans 0.75..100 on axis 1"},
+    {"UPDATE chunk SET box_max_y = 100 WHERE ordinal = 0",
+     "chunk '/0': its box spans 0.75..100 on axis 1"},
     {"UPDATE chunk SET reach_min_z = 100 WHERE ordinal = 0", "its reach is 100.."},
-    {"UPDATE chunk SET max_log_scale = 0 WHERE ordinal = 0", "largest of 'log_scales' is 0, but it is 2"},
-    {"UPDATE chunk SET max_opacity_logit = 9 WHERE ordinal = 1", "largest of 'opacity_logits' is 9, but it is 1"},
+    {"UPDATE chunk SET max_log_scale = 0 WHERE ordinal = 0",
+     "largest of 'log_scales' is 0, but it is 2"},
+    {"UPDATE chunk SET max_opacity_logit = 9 WHERE ordinal = 1",
+     "largest of 'opacity_logits' is 9, but it is 1"},
     {"UPDATE chunk SET hilbert_lo = 1000 WHERE ordinal = 0", "Hilbert codes"},
     {"UPDATE plane SET raw_bytes = 4 WHERE name = 'sh0'", "has 36 bytes in its segments, not 4"},
     {"UPDATE plane SET type = 'i32' WHERE name = 'sh0'", "plane 'sh0' is i32 x 3"},
@@ -61,20 +66,25 @@ static const struct {
     {"DELETE FROM scene", "there is no scene, though the stage chunk says that it finished"},
     {"UPDATE stage_output SET layer = NULL", "which does not exist"},
     {"DELETE FROM camera", "a tile table names camera 'view 1', which does not exist"},
-    {"UPDATE tile_table SET visible = 3", "array 'visible_slot' has 16 bytes, but 3 elements of 4 are expected"},
-    {"UPDATE tile_table SET visible = 3", "the code of tile 0 of rows 0..1 is damaged"}, /* it has rank 3 */
+    {"UPDATE tile_table SET visible = 3",
+     "array 'visible_slot' has 16 bytes, but 3 elements of 4 are expected"},
+    /* it has rank 3 */
+    {"UPDATE tile_table SET visible = 3", "the code of tile 0 of rows 0..1 is damaged"},
     {"UPDATE tile_table SET pairs = 7", "it claims 7 pairs, but its bands have 6"},
     {"UPDATE tile_table SET width = 40", "do not cover 40 x 30 pixels"},
     {"UPDATE tile_table SET key = zeroblob(16), digest = zeroblob(16)", "does not have the digest"},
     {"UPDATE tile_band SET pairs = 2 WHERE band = 0", "claim 2 pairs, but have 3"},
     {"DELETE FROM tile_band WHERE band = 1", "in band 1"},
     {"UPDATE tile_band SET row0 = 0 WHERE band = 1", "but row 1 must follow"},
-    {"UPDATE tile_segment SET raw_bytes = 4 WHERE name = 'tile_count' AND band = 0", "another size than its blob has"},
-    {"UPDATE tile_segment SET hash = (SELECT hash FROM tile_segment WHERE name = 'rank_delta' AND band = 1) WHERE name = "
+    {"UPDATE tile_segment SET raw_bytes = 4 WHERE name = 'tile_count' AND band = 0",
+     "another size than its blob has"},
+    {"UPDATE tile_segment SET hash = (SELECT hash FROM tile_segment WHERE name = 'rank_delta' AND "
+     "band = 1) WHERE name = "
      "'rank_delta'"
      " AND band = 0",
      "the code of tile 0 of rows 0..1 is damaged"},
-    {"UPDATE tile_segment SET hash = (SELECT hash FROM tile_segment WHERE name = 'visible_row'), raw_bytes = 8 WHERE name = "
+    {"UPDATE tile_segment SET hash = (SELECT hash FROM tile_segment WHERE name = 'visible_row'), "
+     "raw_bytes = 8 WHERE name = "
      "'tile_count'"
      " AND band = 0",
      "is damaged"},
@@ -93,8 +103,10 @@ static void every_kind_of_damage_is_named(void **state)
         kiln_manifest *m = filled(state, name, false);
         run_sql(m, "PRAGMA foreign_keys = OFF");
         run_sql(m, damages[i].sql);
-        if (kiln_manifest_verify(m, add_sentence, &l, &bytes, &err) != KILN_E_IO) fail_msg("not found: %s", damages[i].sql);
-        if (!strstr(l.text, damages[i].says)) fail_msg("%s\nnot said: %s\nbut:\n%s", damages[i].sql, damages[i].says, l.text);
+        if (kiln_manifest_verify(m, add_sentence, &l, &bytes, &err) != KILN_E_IO)
+            fail_msg("not found: %s", damages[i].sql);
+        if (!strstr(l.text, damages[i].says))
+            fail_msg("%s\nnot said: %s\nbut:\n%s", damages[i].sql, damages[i].says, l.text);
         assert_says(&err, in_scratch(state, name, path));
         kiln_manifest_close(m);
     }
@@ -108,7 +120,9 @@ static void bytes_behind_the_last_tile_are_found(void **state)
     char hex[33], sql[300];
     kiln_manifest *m = filled(state, "m.db", false);
     kiln_hash longer = put_bytes(m, "\0\1\2\3", 4, 1); /* the code of band 0 and one byte more */
-    snprintf(sql, sizeof sql, "UPDATE tile_segment SET raw_bytes = 4, hash = x'%s' WHERE name = 'rank_delta' AND band = 0",
+    snprintf(sql, sizeof sql,
+             "UPDATE tile_segment SET raw_bytes = 4, hash = x'%s' WHERE name = 'rank_delta' AND "
+             "band = 0",
              kiln_hash_hex(longer, hex));
     run_sql(m, sql);
     assert_int_equal(kiln_manifest_verify(m, add_sentence, &l, &bytes, &err), KILN_E_IO);
@@ -123,13 +137,15 @@ static void what_is_stale_is_no_damage(void **state)
     uint64_t bytes;
     lines l = {.n = 0};
     kiln_manifest *m = filled(state, "m.db", false);
-    run_sql(m, "UPDATE stage SET state = 'stale'; UPDATE scene SET rows_read = 1; DELETE FROM camera");
+    run_sql(m,
+            "UPDATE stage SET state = 'stale'; UPDATE scene SET rows_read = 1; DELETE FROM camera");
     if (kiln_manifest_verify(m, add_sentence, &l, &bytes, &err) != KILN_OK) fail_msg("%s", l.text);
     kiln_manifest_close(m);
 }
 
-/* ---- threads, --quick -------------------------------------------------------------------------------------------- */
-/* What is said with so many threads: sentences, the error, bytes. 0: by the caller's thread alone. */
+/* ---- threads, --quick ------------------------------------------------------------------------ */
+/* What is said with so many threads: sentences, the error, bytes. 0: by the caller's thread
+ * alone. */
 typedef struct {
     lines said;
     kiln_error err;
@@ -161,7 +177,8 @@ static void assert_threads_are_alike(kiln_manifest *m, const char *what)
         const outcome r = outcome_of(m, (kiln_verify_options){.threads = threads});
         assert_alike(&alone, &r, what);
     }
-    const outcome small = outcome_of(m, (kiln_verify_options){.threads = 8, .ram_bytes = 1}); /* no table has room */
+    /* no table has room */
+    const outcome small = outcome_of(m, (kiln_verify_options){.threads = 8, .ram_bytes = 1});
     assert_alike(&alone, &small, what);
 }
 
@@ -174,7 +191,8 @@ static void damage_of_the_file_itself_is_found(void **state)
     int64_t pages = number_of(m, "PRAGMA page_count");
     kiln_manifest_close(m);
     int found = 0;
-    for (int64_t page = 1; page < pages; page++) { /* not the first: without a header it is no manifest */
+    /* not the first: without a header it is no manifest */
+    for (int64_t page = 1; page < pages; page++) {
         FILE *f = fopen(in_scratch(state, "m.db", path), "r+b");
         assert_non_null(f);
         unsigned char was[64], zero[64] = {0};
@@ -212,22 +230,28 @@ static void damage_is_told_alike_with_any_number_of_threads(void **state)
     }
 }
 
-/* Every blob is replaced by one of its size with another content, every other one, or the last alone; and rows besides. */
+/* Every blob is replaced by one of its size with another content, every other one, or the last
+ * alone; and rows besides. */
 static void damage_in_many_blobs_is_told_alike(void **state)
 {
-    static const char *const which[] = {"1", "id % 2", "id = (SELECT max(id) FROM blob)", "id IN (2, 3, 5)"};
+    static const char *const which[] = {"1", "id % 2", "id = (SELECT max(id) FROM blob)",
+                                        "id IN (2, 3, 5)"};
     char name[16], sql[300];
     for (size_t i = 0; i < sizeof which / sizeof *which; i++) {
         snprintf(name, sizeof name, "b%zu.db", i);
         kiln_manifest *m = filled(state, name, false);
-        snprintf(sql, sizeof sql, "UPDATE blob SET packed = CAST(substr(packed, 1, length(packed) - 1) || x'5a' AS BLOB) WHERE %s",
+        snprintf(sql, sizeof sql,
+                 "UPDATE blob SET packed = CAST(substr(packed, 1, length(packed) - 1) || x'5a' AS "
+                 "BLOB) WHERE %s",
                  which[i]);
         run_sql(m, sql);
         assert_threads_are_alike(m, sql);
         const outcome r = outcome_of(m, (kiln_verify_options){.threads = 8});
         snprintf(sql, sizeof sql, "SELECT count(*) FROM blob WHERE %s", which[i]);
-        if (r.said.n < number_of(m, sql)) fail_msg("%d problems are told:\n%s", r.said.n, r.said.text);
-        run_sql(m, "UPDATE chunk SET box_max_y = 100 WHERE ordinal = 0; UPDATE tile_band SET pairs = 2 WHERE band = 0");
+        if (r.said.n < number_of(m, sql))
+            fail_msg("%d problems are told:\n%s", r.said.n, r.said.text);
+        run_sql(m, "UPDATE chunk SET box_max_y = 100 WHERE ordinal = 0; UPDATE tile_band SET pairs "
+                   "= 2 WHERE band = 0");
         assert_threads_are_alike(m, "blobs and rows");
         kiln_manifest_close(m);
     }
@@ -241,7 +265,8 @@ static void wrong_values_are_told_alike(void **state)
     kiln_manifest *m = filled(state, "m.db", false);
     kiln_hash other = put_bytes(m, means, sizeof means, 4);
     snprintf(sql, sizeof sql,
-             "UPDATE plane_segment SET hash = x'%s' WHERE plane = (SELECT plane.id FROM plane JOIN chunk ON chunk.id = plane.chunk"
+             "UPDATE plane_segment SET hash = x'%s' WHERE plane = (SELECT plane.id FROM plane JOIN "
+             "chunk ON chunk.id = plane.chunk"
              " WHERE plane.name = 'means' AND ordinal = 0)",
              kiln_hash_hex(other, hex));
     run_sql(m, sql);
@@ -270,7 +295,8 @@ static void quick_finds_what_rows_say_and_reads_no_blob(void **state)
     outcome r = outcome_of(m, (kiln_verify_options){.quick = true, .threads = 8});
     if (r.status != KILN_OK) fail_msg("a sound manifest: %s", r.said.text);
     assert_int_equal(r.bytes, 0);
-    run_sql(m, "UPDATE blob SET packed = CAST(substr(packed, 1, length(packed) - 1) || x'5a' AS BLOB)");
+    run_sql(
+        m, "UPDATE blob SET packed = CAST(substr(packed, 1, length(packed) - 1) || x'5a' AS BLOB)");
     r = outcome_of(m, (kiln_verify_options){.quick = true});
     if (r.status != KILN_OK) fail_msg("it looks into blobs: %s", r.said.text);
     kiln_manifest_close(m);
@@ -285,7 +311,7 @@ static void quick_finds_what_rows_say_and_reads_no_blob(void **state)
     }
 }
 
-/* ---- digest lines ------------------------------------------------------------------------------------------------ */
+/* ---- digest lines ---------------------------------------------------------------------------- */
 static void add_line(void *context, const char *kind, const char *name, kiln_hash digest)
 {
     char line[600], hex[33];
@@ -302,7 +328,8 @@ static void digest_lines_are_three_words_each_and_sorted(void **state)
     assert_int_equal(l.n, 3);
     char copy[sizeof l.text], *save = NULL;
     strcpy(copy, l.text);
-    static const char *const starts[] = {"image view%201:inria:near=0.2 ", "layer baked ", "table view%201:inria:near=0.2 "};
+    static const char *const starts[] = {"image view%201:inria:near=0.2 ", "layer baked ",
+                                         "table view%201:inria:near=0.2 "};
     int i = 0;
     for (char *line = strtok_r(copy, "\n", &save); line; line = strtok_r(NULL, "\n", &save), i++) {
         assert_int_equal(strncmp(line, starts[i], strlen(starts[i])), 0);
@@ -317,7 +344,8 @@ static void digest_lines_do_not_depend_on_order_or_device(void **state)
     lines a = {.n = 0}, b = {.n = 0};
     kiln_manifest *m = filled(state, "a.db", false), *o = filled(state, "b.db", true);
     kiln_image image = fixture_image("view 1");
-    strcpy(image.device_kind, "cuda"); /* the same pixels from a second kind of device: still one line */
+    /* the same pixels from a second kind of device: still one line */
+    strcpy(image.device_kind, "cuda");
     OK(kiln_image_put(o, &image, &err));
     OK(kiln_manifest_digests(m, add_line, &a, &err));
     OK(kiln_manifest_digests(o, add_line, &b, &err));

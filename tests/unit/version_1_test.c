@@ -1,5 +1,6 @@
-/* A bake that a program of schema version 1 has made (tests/data/manifest): it is read as it is, the first writer makes it one of
- * the version of today in one transaction, and no failure or kill on the way leaves anything between. */
+/* A bake that a program of schema version 1 has made (tests/data/manifest): it is read as it is,
+ * the first writer makes it one of the version of today in one transaction, and no failure or kill
+ * on the way leaves anything between. */
 #include "levels_fixture.h"
 #include "version_1.h"
 
@@ -13,7 +14,7 @@
 #define STORED "tests/data/manifest/version-1"
 enum { BAKE_MAX = 4 << 20 };
 
-/* ---- calls that fail: this program's functions stand before libc's, for SQLite too ---------------------------------------- */
+/* ---- calls that fail: this program's functions stand before libc's, for SQLite too ----------- */
 static struct {
     uint64_t calls, nth; /* the nth call that changes or syncs a file fails; 0: none */
     bool dies;           /* by SIGKILL in its place */
@@ -33,12 +34,15 @@ ssize_t pwrite64(int fd, const void *data, size_t n, off64_t at)
 ssize_t pwrite(int fd, const void *data, size_t n, off_t at) { return pwrite64(fd, data, n, at); }
 int fdatasync(int fd) { return fails() ? (errno = EIO, -1) : (int)syscall(SYS_fdatasync, fd); }
 int fsync(int fd) { return fails() ? (errno = EIO, -1) : (int)syscall(SYS_fsync, fd); }
-int ftruncate64(int fd, off64_t n) { return fails() ? (errno = EIO, -1) : (int)syscall(SYS_ftruncate, fd, n); }
+int ftruncate64(int fd, off64_t n)
+{
+    return fails() ? (errno = EIO, -1) : (int)syscall(SYS_ftruncate, fd, n);
+}
 int ftruncate(int fd, off_t n) { return ftruncate64(fd, n); }
 
-/* ---- a writer that comes between two reads of another connection --------------------------------------------------------------
- */
-static const char *written_between; /* the manifest that a writer opens before the next list of tables is read */
+/* ---- a writer that comes between two reads of another connection ----------------------------- */
+/* the manifest that a writer opens before the next list of tables is read */
+static const char *written_between;
 
 static void let_a_writer_in(void)
 {
@@ -56,13 +60,14 @@ static void let_a_writer_in(void)
     assert_int_equal(status, 0);
 }
 
-int sqlite3_prepare_v2(sqlite3 *db, const char *sql, int bytes, sqlite3_stmt **out, const char **rest)
+int sqlite3_prepare_v2(sqlite3 *db, const char *sql, int bytes, sqlite3_stmt **out,
+                       const char **rest)
 {
     if (written_between && strncmp(sql, "SELECT type, name", 17) == 0) let_a_writer_in();
     return sqlite3_prepare_v3(db, sql, bytes, 0, out, rest);
 }
 
-/* ---- the bake ------------------------------------------------------------------------------------------------------------ */
+/* ---- the bake -------------------------------------------------------------------------------- */
 static unsigned char *bake;
 static size_t bake_bytes;
 
@@ -120,7 +125,8 @@ static void add_line(void *context, const char *kind, const char *name, kiln_has
 {
     line_text *t = context;
     char hex[33];
-    t->used += (size_t)snprintf(t->text + t->used, sizeof t->text - t->used, "%s %s %s\n", kind, name, kiln_hash_hex(digest, hex));
+    t->used += (size_t)snprintf(t->text + t->used, sizeof t->text - t->used, "%s %s %s\n", kind,
+                                name, kiln_hash_hex(digest, hex));
     assert_true(t->used < sizeof t->text);
 }
 
@@ -140,7 +146,7 @@ static void is_the_stored_bake(kiln_manifest *m)
     OK(kiln_manifest_verify(m, NULL, NULL, &bytes, &err));
 }
 
-/* ---- read ---------------------------------------------------------------------------------------------------------------- */
+/* ---- read ------------------------------------------------------------------------------------ */
 static void it_is_read_as_it_is(void **state)
 {
     static const kiln_open_mode modes[] = {KILN_OPEN_READ, KILN_OPEN_FROZEN};
@@ -170,23 +176,26 @@ static void a_reader_may_open_it_while_it_is_upgraded(void **state)
     written_between = stored_bake(state, path);
     OK(kiln_manifest_open(path, KILN_OPEN_READ, "test", false, &m, &err));
     assert_null(written_between);
-    assert_int_equal(number_of(m, "PRAGMA user_version"), KILN_SCHEMA_VERSION); /* what it sees from now on */
+    /* what it sees from now on */
+    assert_int_equal(number_of(m, "PRAGMA user_version"), KILN_SCHEMA_VERSION);
     is_the_stored_bake(m);
     kiln_manifest_close(m);
 }
 
-/* ---- the first writer ------------------------------------------------------------------------------------------------------ */
+/* ---- the first writer ------------------------------------------------------------------------ */
 /* Types, names and texts of all objects, in one hash. */
 static kiln_hash schema_of(kiln_manifest *m)
 {
     sqlite3_stmt *s;
     kiln_hasher *h = kiln_hasher_new();
     assert_int_equal(sqlite3_prepare_v2(kiln_manifest_sqlite(m),
-                                        "SELECT type || ' ' || name || ' ' || tbl_name || ' ' || ifnull(sql, '') FROM sqlite_schema"
+                                        "SELECT type || ' ' || name || ' ' || tbl_name || ' ' || "
+                                        "ifnull(sql, '') FROM sqlite_schema"
                                         " ORDER BY name",
                                         -1, &s, NULL),
                      SQLITE_OK);
-    while (sqlite3_step(s) == SQLITE_ROW) kiln_hasher_update(h, sqlite3_column_text(s, 0), (size_t)sqlite3_column_bytes(s, 0));
+    while (sqlite3_step(s) == SQLITE_ROW)
+        kiln_hasher_update(h, sqlite3_column_text(s, 0), (size_t)sqlite3_column_bytes(s, 0));
     assert_int_equal(sqlite3_finalize(s), SQLITE_OK);
     return kiln_hasher_end(h);
 }
@@ -251,7 +260,7 @@ static void levels_can_be_put_to_it(void **state)
     kiln_manifest_close(m);
 }
 
-/* ---- failures and kills ---------------------------------------------------------------------------------------------------- */
+/* ---- failures and kills ---------------------------------------------------------------------- */
 /* What it says it is, it is, whole. */
 static void is_whole(void **state, const char *path, bool *upgraded)
 {
@@ -283,7 +292,8 @@ static void a_failure_leaves_one_version_or_the_other(void **state)
         injected.nth = 0;
         if (!reached) break;
         failed += st != KILN_OK;
-        if (st != KILN_OK && st != KILN_E_IO) fail_msg("call %llu: %s", (unsigned long long)n, err.msg);
+        if (st != KILN_OK && st != KILN_E_IO)
+            fail_msg("call %llu: %s", (unsigned long long)n, err.msg);
         is_whole(state, path, &upgraded);
         if (st == KILN_OK) assert_true(upgraded);
     }
@@ -321,16 +331,18 @@ static void a_kill_leaves_one_version_or_the_other(void **state)
     assert_true(n > 5); /* the log, its sync, and the file with its own when it is closed */
 }
 
-/* ---- which text belongs to which version ------------------------------------------------------------------------------------- */
+/* ---- which text belongs to which version ----------------------------------------------------- */
 static const struct {
     const char *sql, *says; /* NULL: it is accepted */
 } changes[] = {
     {"DROP TABLE photo_mask", NULL},
     {"PRAGMA user_version = 2", "differs from that of schema version 2"}, /* digest_line */
     {"PRAGMA user_version = 3", "has schema version 3, this program knows up to 2"},
-    {"CREATE TABLE level_error (chunk)", "its table 'level_error' differs from that of schema version 1"},
+    {"CREATE TABLE level_error (chunk)",
+     "its table 'level_error' differs from that of schema version 1"},
     {"DROP VIEW digest_line", "its view 'digest_line' is missing"},
-    {"DROP VIEW digest_line; CREATE VIEW digest_line AS SELECT 1", "its view 'digest_line' differs from that of schema version 1"},
+    {"DROP VIEW digest_line; CREATE VIEW digest_line AS SELECT 1",
+     "its view 'digest_line' differs from that of schema version 1"},
     {"DROP TABLE run", "its table 'run' is missing"},
 };
 
@@ -341,13 +353,16 @@ static void only_the_text_of_version_1_is_version_1(void **state)
         sqlite3 *db = NULL;
         stored_bake(state, path);
         assert_int_equal(sqlite3_open(path, &db), SQLITE_OK);
-        if (sqlite3_exec(db, changes[i].sql, NULL, NULL, NULL) != SQLITE_OK) fail_msg("%s: %s", changes[i].sql, sqlite3_errmsg(db));
+        if (sqlite3_exec(db, changes[i].sql, NULL, NULL, NULL) != SQLITE_OK)
+            fail_msg("%s: %s", changes[i].sql, sqlite3_errmsg(db));
         assert_int_equal(sqlite3_close(db), SQLITE_OK);
         for (int mode = KILN_OPEN_READ; mode <= KILN_OPEN_CREATE; mode++) {
             kiln_error err = {0};
             kiln_manifest *m = NULL;
-            const kiln_status st = kiln_manifest_open(path, (kiln_open_mode)mode, "test", false, &m, &err);
-            if (st != (changes[i].says ? KILN_E_INPUT : KILN_OK)) fail_msg("%s: %d %s", changes[i].sql, st, err.msg);
+            const kiln_status st =
+                kiln_manifest_open(path, (kiln_open_mode)mode, "test", false, &m, &err);
+            if (st != (changes[i].says ? KILN_E_INPUT : KILN_OK))
+                fail_msg("%s: %d %s", changes[i].sql, st, err.msg);
             if (changes[i].says) assert_says(&err, changes[i].says);
             if (st == KILN_OK) is_the_stored_bake(m);
             kiln_manifest_close(m);
@@ -358,15 +373,16 @@ static void only_the_text_of_version_1_is_version_1(void **state)
 /* Of version 2 everything must be there, and nothing of version 1 in its place. */
 static void only_the_text_of_version_2_is_version_2(void **state)
 {
-    static const char *const sql[] = {"DROP TABLE level_error", "DROP TABLE level_origin", "DROP TABLE photo_mask",
-                                      "PRAGMA user_version = 1"};
+    static const char *const sql[] = {"DROP TABLE level_error", "DROP TABLE level_origin",
+                                      "DROP TABLE photo_mask", "PRAGMA user_version = 1"};
     char path[600];
     for (size_t i = 0; i < sizeof sql / sizeof *sql; i++) {
         kiln_error err = {0};
         kiln_manifest *m = open_manifest(in_scratch(state, "new.db", path), KILN_OPEN_CREATE);
         run_sql(m, sql[i]);
         kiln_manifest_close(m);
-        assert_int_equal(kiln_manifest_open(path, KILN_OPEN_WRITE, "test", false, &m, &err), KILN_E_INPUT);
+        assert_int_equal(kiln_manifest_open(path, KILN_OPEN_WRITE, "test", false, &m, &err),
+                         KILN_E_INPUT);
         assert_says(&err, i == 3 ? "differs from that of schema version 1" : "is missing");
         assert_int_equal(unlink(path), 0);
     }

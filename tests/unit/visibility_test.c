@@ -1,4 +1,5 @@
-/* visibility_test -- what kiln-lod makes of shares of pictures, and through which cameras it looks. */
+/* visibility_test -- what kiln-lod makes of shares of pictures, and through which cameras it
+ * looks. */
 #include "kernels/project/project.h"
 #include "stages/lod/visibility.h"
 #include "stages/lod/visibility_math.h"
@@ -10,13 +11,14 @@
 #include <string.h>
 #include <cmocka.h>
 
-/* ---- steps ------------------------------------------------------------------------------------------------------------------ */
+/* ---- steps ----------------------------------------------------------------------------------- */
 static void steps_are_the_nearest_in_logarithms(void **state)
 {
     (void)state;
     for (int i = 0; i <= 4000; i++) {
         const double v = pow(10, 0.3 - i / 1500.0), clamped = fmin(1, fmax(0.02, v)), area = 3.7;
-        const double want = floor(-8 * log10(clamped) + 0.5), at = fabs(-8 * log10(clamped) + 0.5 - want);
+        const double want = floor(-8 * log10(clamped) + 0.5),
+                     at = fabs(-8 * log10(clamped) + 0.5 - want);
         if (at < 1e-6 || at > 1 - 1e-6) continue;
         assert_int_equal(kiln_seen_step(v * area, area), (int)want);
     }
@@ -52,29 +54,39 @@ static void what_covers_less_than_its_blur_has_little_area_of_its_own(void **sta
     (void)state;
     /* covariances: 0.3 of blur alone, and [[5.3, 1], [1, 2.3]] */
     const kiln_splat2d point = {.conic = {1 / 0.3f, 0, 1 / 0.3f}, .opacity = 1};
-    const kiln_splat2d broad = {.conic = {2.3f / 11.19f, -1 / 11.19f, 5.3f / 11.19f}, .opacity = 0.5f};
+    const kiln_splat2d broad = {.conic = {2.3f / 11.19f, -1 / 11.19f, 5.3f / 11.19f},
+                                .opacity = 0.5f};
     assert_true(fabs(kiln_seen_bare_area(&point) - 6.283185307179586 * 0.2) < 1e-5);
-    assert_true(fabs(kiln_seen_bare_area(&broad) - 6.283185307179586 * 0.5 * sqrt(5.2 * 2.2 - 1)) < 1e-4);
-    const kiln_splat2d bad[] = {{.conic = {1, 1, 1}, .opacity = 0.5f}, {.conic = {NAN, 0, 1}, .opacity = 0.5f}};
-    for (size_t i = 0; i < sizeof bad / sizeof *bad; i++) assert_true(kiln_seen_bare_area(&bad[i]) == 0);
+    assert_true(fabs(kiln_seen_bare_area(&broad) - 6.283185307179586 * 0.5 * sqrt(5.2 * 2.2 - 1)) <
+                1e-4);
+    const kiln_splat2d bad[] = {{.conic = {1, 1, 1}, .opacity = 0.5f},
+                                {.conic = {NAN, 0, 1}, .opacity = 0.5f}};
+    for (size_t i = 0; i < sizeof bad / sizeof *bad; i++)
+        assert_true(kiln_seen_bare_area(&bad[i]) == 0);
 }
 
 /* Beside erf, for Gaussians in and beside a picture of 400 x 100, along its axes. */
 static void what_lies_beyond_the_border_is_left_out(void **state)
 {
     (void)state;
-    static const float at[][2] = {{200, 50}, {0, 50}, {400, 100}, {-30, 20}, {440, 50}, {200, -1000}, {3e5f, 3e5f}};
+    static const float at[][2] = {{200, 50}, {0, 50},      {400, 100},  {-30, 20},
+                                  {440, 50}, {200, -1000}, {3e5f, 3e5f}};
     static const float deviations[][2] = {{1, 1}, {30, 8}, {500, 40}, {4000, 4000}, {0.6f, 9000}};
     for (size_t i = 0; i < sizeof at / sizeof *at; i++)
         for (size_t d = 0; d < sizeof deviations / sizeof *deviations; d++) {
-            const double sx = (double)deviations[d][0], sy = (double)deviations[d][1], x = (double)at[i][0], y = (double)at[i][1];
-            const kiln_splat2d s = {.x = at[i][0], .y = at[i][1], .conic = {(float)(1 / sx / sx), 0, (float)(1 / sy / sy)}};
+            const double sx = (double)deviations[d][0], sy = (double)deviations[d][1],
+                         x = (double)at[i][0], y = (double)at[i][1];
+            const kiln_splat2d s = {.x = at[i][0],
+                                    .y = at[i][1],
+                                    .conic = {(float)(1 / sx / sx), 0, (float)(1 / sy / sy)}};
             const double across = 0.5 * (erf((400 - x) / sx / sqrt(2)) - erf(-x / sx / sqrt(2)));
             const double down = 0.5 * (erf((100 - y) / sy / sqrt(2)) - erf(-y / sy / sqrt(2)));
             assert_true(fabs(kiln_seen_inside(&s, 400, 100) - across * down) < 5e-4);
         }
-    const kiln_splat2d bad[] = {{.conic = {1, 1, 1}}, {.conic = {NAN, 0, 1}}, {.x = NAN, .conic = {1, 0, 1}}};
-    for (size_t i = 0; i < sizeof bad / sizeof *bad; i++) assert_true(kiln_seen_inside(&bad[i], 400, 100) == 0);
+    const kiln_splat2d bad[] = {
+        {.conic = {1, 1, 1}}, {.conic = {NAN, 0, 1}}, {.x = NAN, .conic = {1, 0, 1}}};
+    for (size_t i = 0; i < sizeof bad / sizeof *bad; i++)
+        assert_true(kiln_seen_inside(&bad[i], 400, 100) == 0);
 }
 
 static void prominence_is_what_is_seen_and_could_be(void **state)
@@ -89,7 +101,8 @@ static void prominence_is_what_is_seen_and_could_be(void **state)
         assert_int_equal(kiln_prominence_step(value), k); /* stored values stay */
         assert_true(kiln_prominence_is_step((float)value));
         assert_int_equal(kiln_prominence_step(want * 1.15), k);
-        assert_int_equal(kiln_prominence_step(want * 1.16), k < KILN_PROMINENCE_STEPS - 1 ? k + 1 : k);
+        assert_int_equal(kiln_prominence_step(want * 1.16),
+                         k < KILN_PROMINENCE_STEPS - 1 ? k + 1 : k);
     }
     assert_int_equal(kiln_prominence_step(0), 0);
     assert_int_equal(kiln_prominence_step(1e300), KILN_PROMINENCE_STEPS - 1);
@@ -97,7 +110,7 @@ static void prominence_is_what_is_seen_and_could_be(void **state)
     assert_false(kiln_prominence_is_step(NAN));
 }
 
-/* ---- cameras ---------------------------------------------------------------------------------------------------------------- */
+/* ---- cameras --------------------------------------------------------------------------------- */
 enum { CAMERAS = 10 };
 
 /* Focal lengths tell which camera a view is of. */
@@ -107,8 +120,13 @@ static kiln_camera *cameras_make(void)
     kiln_camera *c = calloc(CAMERAS, sizeof *c);
     assert_non_null(c);
     for (int i = 0; i < CAMERAS; i++) {
-        c[i] = (kiln_camera){
-            .r = {1, 0, 0, 0, 1, 0, 0, 0, 1}, .width = 320, .height = 200, .fx = 100 + i, .fy = 50, .cx = 160, .cy = 100};
+        c[i] = (kiln_camera){.r = {1, 0, 0, 0, 1, 0, 0, 0, 1},
+                             .width = 320,
+                             .height = 200,
+                             .fx = 100 + i,
+                             .fy = 50,
+                             .cx = 160,
+                             .cy = 100};
         c[i].name = names[i];
         (void)snprintf(c[i].split, sizeof c[i].split, "%s", i % 5 == 4 ? "test" : "train");
     }
@@ -130,7 +148,8 @@ static void assert_chosen(const kiln_camera *cameras, uint32_t most, const char 
     kiln_view_request *views;
     char got[CAMERAS + 1] = "";
     const uint32_t n = choose(cameras, most, &views);
-    for (uint32_t i = 0; i < n; i++) got[i] = (char)('0' + lroundf(views[i].view.fx * 320 / (float)views[i].view.width - 100));
+    for (uint32_t i = 0; i < n; i++)
+        got[i] = (char)('0' + lroundf(views[i].view.fx * 320 / (float)views[i].view.width - 100));
     assert_string_equal(got, want);
     free(views);
 }
@@ -167,7 +186,8 @@ static void pictures_have_half_the_size_within_limits(void **state)
     assert_int_equal(choose(c, 32, &views), 8);
     assert_int_equal(views[0].view.width, 801);
     assert_int_equal(views[0].view.height, 500);
-    assert_true(fabsf(views[0].view.fx - 100.0f * 801 / 1601) < 1e-4f && fabsf(views[0].view.fy - 25) < 1e-4f);
+    assert_true(fabsf(views[0].view.fx - 100.0f * 801 / 1601) < 1e-4f &&
+                fabsf(views[0].view.fy - 25) < 1e-4f);
     assert_int_equal(views[1].view.width, 250);
     assert_int_equal(views[1].view.height, 1600);
     assert_true(fabsf(views[1].view.cx - 40) < 1e-4f && fabsf(views[1].view.cy - 25) < 1e-4f);

@@ -1,4 +1,5 @@
-/* where_test -- in a build with DEBUG=1 a sentence says where it was made. This file is compiled as such a build is. */
+/* where_test -- in a build with DEBUG=1 a sentence says where it was made. This file is compiled as
+ * such a build is. */
 #ifndef KILN_SAYS_WHERE
 #define KILN_SAYS_WHERE
 #endif

@@ -41,17 +41,20 @@ static void a_test_may_say_what_opening_takes(void **state)
     assert_int_equal(unsetenv("KILN_GPU_MS"), 0);
 }
 
-/* The chair of shared/scenes (29,989 Gaussians, 21 pictures of 400 x 400 with photos) takes 1.4 s of one thread to draw, and 24
- * pictures of 800 x 800 of it 4 s: on 16 threads the CPU has ended before a GPU is there. 6 million and 12 of 1920 x 1080 are a
- * GPU's. */
+/* The chair of shared/scenes (29,989 Gaussians, 21 pictures of 400 x 400 with photos) takes 1.4 s
+ * of one thread to draw, and 24 pictures of 800 x 800 of it 4 s: on 16 threads the CPU has ended
+ * before a GPU is there. 6 million and 12 of 1920 x 1080 are a GPU's. */
 static void small_scenes_are_the_cpus_and_large_ones_are_not(void **state)
 {
     (void)state;
     assert_int_equal(unsetenv("KILN_GPU_MS"), 0);
     const kiln_work_scene chair = {.rows = 29989, .cameras = 24, .pixels = 24.0 * 800 * 800},
-                          large = {.rows = 6e6, .cameras = 12, .pixels = 12.0 * 1920 * 1080}, none = {.rows = 29989};
+                          large = {.rows = 6e6, .cameras = 12, .pixels = 12.0 * 1920 * 1080},
+                          none = {.rows = 29989};
     assert_true(24 * kiln_work_picture(29989, 640000, 320000, true) > 4);
-    assert_false(kiln_work_pays(24 * kiln_work_picture(29989, 640000, 320000, true) + 16 * kiln_work_decode(29989), 16, false));
+    assert_false(kiln_work_pays(24 * kiln_work_picture(29989, 640000, 320000, true) +
+                                    16 * kiln_work_decode(29989),
+                                16, false));
     assert_false(kiln_work_pays(kiln_work_later(&chair), 16, false));
     assert_true(kiln_work_pays(kiln_work_later(&chair), 2, false));
     assert_true(kiln_work_pays(kiln_work_later(&large), 16, false));

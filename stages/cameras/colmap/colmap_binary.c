@@ -1,15 +1,19 @@
-/* colmap_binary -- cameras.bin, images.bin, rigs.bin, frames.bin; little-endian, nothing aligned (COLMAP's doc/format.rst).
+/* colmap_binary -- cameras.bin, images.bin, rigs.bin, frames.bin; little-endian, nothing aligned
+ * (COLMAP's doc/format.rst).
  *
  *   cameras  u64 count; u32 id, i32 model, u64 width, u64 height, f64 params[of the model]
- *   images   u64 count; u32 id, f64 qw qx qy qz tx ty tz, u32 camera id, name up to NUL, u64 n, n x (f64 x, f64 y, u64 point)
- *   rigs     u64 count; u32 id, u32 sensors; if any: i32 type, u32 id of the first; the others: i32 type, u32 id, u8 has_pose,
- *            if 1: f64 pose[7]
- *   frames   u64 count; u32 id, u32 rig id, f64 pose[7], u32 n, n x (i32 sensor type, u32 sensor id, u64 data id)
+ *   images   u64 count; u32 id, f64 qw qx qy qz tx ty tz, u32 camera id, name up to NUL, u64 n, n x
+ *            (f64 x, f64 y, u64 point)
+ *   rigs     u64 count; u32 id, u32 sensors; if any: i32 type, u32 id of the first; the others: i32
+ *            type, u32 id, u8 has_pose, if 1: f64 pose[7]
+ *   frames   u64 count; u32 id, u32 rig id, f64 pose[7], u32 n, n x (i32 sensor type, u32 sensor
+ *            id, u64 data id)
  *
  * Numbers and records without gaps are read to where they stay, as they lie (base/endian.h).
  *
- * The file is read as a stream; every count is held against the bytes that are left before anything is done with it, and
- * keypoints are skipped or handed on one by one, so that memory does not grow with the file.
+ * The file is read as a stream; every count is held against the bytes that are left before anything
+ * is done with it, and keypoints are skipped or handed on one by one, so that memory does not grow
+ * with the file.
  */
 #include "stages/cameras/colmap/colmap_model.h"
 
@@ -47,15 +51,17 @@ static kiln_status open_stream(stream *s, const char *path, kiln_error *err)
 
 static kiln_status fail_truncated(const stream *s, const char *what)
 {
-    return kiln_fail(s->err, KILN_E_INPUT, "'%s' is truncated: it ends at byte %llu, inside %s; is the copy complete?", s->path,
-                     (unsigned long long)s->size, what);
+    return kiln_fail(s->err, KILN_E_INPUT,
+                     "'%s' is truncated: it ends at byte %llu, inside %s; is the copy complete?",
+                     s->path, (unsigned long long)s->size, what);
 }
 
 static kiln_status take_stream_bytes(stream *s, void *dst, size_t bytes, const char *what)
 {
     if (bytes > s->size - s->at) return fail_truncated(s, what);
     if (fread(dst, 1, bytes, s->f) != bytes)
-        return kiln_fail(s->err, KILN_E_IO, "cannot read '%s' at byte %llu", s->path, (unsigned long long)s->at);
+        return kiln_fail(s->err, KILN_E_IO, "cannot read '%s' at byte %llu", s->path,
+                         (unsigned long long)s->at);
     s->at += bytes;
     return KILN_OK;
 }
@@ -75,8 +81,10 @@ static kiln_status take_count(stream *s, uint64_t *n, uint64_t least, const char
     if (s->size == 0) return kiln_fail(s->err, KILN_E_INPUT, "'%s' is empty", s->path);
     KILN_TRY(take_stream_bytes(s, n, sizeof *n, what));
     if (*n > (s->size - s->at) / least)
-        return kiln_fail(s->err, KILN_E_INPUT, "'%s' is shorter than its count requires: %llu %s do not fit into %llu bytes",
-                         s->path, (unsigned long long)*n, what, (unsigned long long)(s->size - s->at));
+        return kiln_fail(
+            s->err, KILN_E_INPUT,
+            "'%s' is shorter than its count requires: %llu %s do not fit into %llu bytes", s->path,
+            (unsigned long long)*n, what, (unsigned long long)(s->size - s->at));
     return KILN_OK;
 }
 
@@ -92,9 +100,12 @@ static kiln_status read_camera(stream *s, kiln_colmap *m)
     KILN_TRY(take_stream_bytes(s, &head, sizeof head, "a camera"));
     const kiln_camera_model *model = kiln_camera_model_by_id(head.model);
     if (!model)
-        return kiln_fail(s->err, KILN_E_INPUT, "'%s': camera model %d of camera %u is unknown, and with it the size of its record",
-                         s->path, head.model, head.id);
-    KILN_TRY(take_stream_bytes(s, params, model->n_params * sizeof *params, "the parameters of a camera"));
+        return kiln_fail(
+            s->err, KILN_E_INPUT,
+            "'%s': camera model %d of camera %u is unknown, and with it the size of its record",
+            s->path, head.model, head.id);
+    KILN_TRY(take_stream_bytes(s, params, model->n_params * sizeof *params,
+                               "the parameters of a camera"));
     return kiln_colmap_put_camera(m, head.id, model, head.size[0], head.size[1], params, s->err);
 }
 
@@ -104,7 +115,8 @@ static kiln_status take_name(stream *s, char name[NAME_MAX_BYTES + 1], uint32_t 
         KILN_TRY(take_stream_bytes(s, name + n, 1, "the name of an image"));
         if (!name[n]) return KILN_OK;
     }
-    return kiln_fail(s->err, KILN_E_INPUT, "'%s': the name of image %u is longer than %d bytes", s->path, image, NAME_MAX_BYTES);
+    return kiln_fail(s->err, KILN_E_INPUT, "'%s': the name of image %u is longer than %d bytes",
+                     s->path, image, NAME_MAX_BYTES);
 }
 
 static kiln_status read_keypoints(stream *s, kiln_colmap *m, uint64_t n)
@@ -166,14 +178,17 @@ static kiln_status read_frame(stream *s, kiln_colmap *m)
         } data;
         _Static_assert(sizeof data == FRAME_DATA, "as in the file");
         KILN_TRY(take_stream_bytes(s, &data, sizeof data, "the data of a frame"));
-        if (data.type == SENSOR_CAMERA) KILN_TRY(kiln_colmap_put_frame_image(m, head[0], data.id, s->err));
+        if (data.type == SENSOR_CAMERA)
+            KILN_TRY(kiln_colmap_put_frame_image(m, head[0], data.id, s->err));
     }
     return KILN_OK;
 }
 
 /* A file of records that take at least `least` bytes each. */
-static kiln_status read_binary_records(const char *path, kiln_colmap *m, uint64_t least, const char *what,
-                                       kiln_status (*read)(stream *, kiln_colmap *), kiln_error *err)
+static kiln_status read_binary_records(const char *path, kiln_colmap *m, uint64_t least,
+                                       const char *what,
+                                       kiln_status (*read)(stream *, kiln_colmap *),
+                                       kiln_error *err)
 {
     stream s;
     uint64_t n;

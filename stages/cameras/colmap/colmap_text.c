@@ -1,11 +1,13 @@
 /* colmap_text -- cameras.txt, images.txt, rigs.txt, frames.txt (COLMAP's doc/format.rst).
  *
  *   cameras  ID MODEL WIDTH HEIGHT PARAMS...
- *   images   ID QW QX QY QZ TX TY TZ CAMERA_ID NAME, then a line of triples X Y POINT3D_ID, which may be empty
+ *   images   ID QW QX QY QZ TX TY TZ CAMERA_ID NAME, then a line of triples X Y POINT3D_ID, which
+ *            may be empty
  *   rigs     ID N CAMERA REF_ID [CAMERA ID HAS_POSE [7 numbers]]...
  *   frames   ID RIG_ID 7 numbers N (CAMERA SENSOR_ID DATA_ID)...
- * Lines that begin with # and blank lines are skipped, but for the second line of an image; when the file ends in its
- * place the image has no keypoints. A name is the rest of its line: COLMAP writes names with blanks so.
+ * Lines that begin with # and blank lines are skipped, but for the second line of an image; when
+ * the file ends in its place the image has no keypoints. A name is the rest of its line: COLMAP
+ * writes names with blanks so.
  */
 #include "stages/cameras/colmap/colmap_model.h"
 #include "stages/files/text_lines.h"
@@ -57,14 +59,17 @@ static kiln_status next_record(text *t, kiln_token_line *w, bool *more)
     }
 }
 
-static kiln_status take_u64(text *t, kiln_token_line *w, uint64_t limit, const char *what, uint64_t *out)
+static kiln_status take_u64(text *t, kiln_token_line *w, uint64_t limit, const char *what,
+                            uint64_t *out)
 {
     const char *word;
     size_t size;
     if (!kiln_token_next(w, &word, &size))
-        return kiln_fail(t->err, KILN_E_INPUT, "'%s': a line has too few fields: %s is missing", t->path, what);
+        return kiln_fail(t->err, KILN_E_INPUT, "'%s': a line has too few fields: %s is missing",
+                         t->path, what);
     if (kiln_parse_u64(word, size, out) != KILN_NUMBER_OK || *out > limit)
-        return kiln_fail(t->err, KILN_E_INPUT, "'%s': %s '%.*s' is not an unsigned number of at most %llu", t->path, what,
+        return kiln_fail(t->err, KILN_E_INPUT,
+                         "'%s': %s '%.*s' is not an unsigned number of at most %llu", t->path, what,
                          (int)(size < 40 ? size : 40), word, (unsigned long long)limit);
     return KILN_OK;
 }
@@ -81,17 +86,20 @@ static kiln_status take_id(text *t, kiln_token_line *w, const char *what, uint32
 static bool is_windows_nan(const char *word, size_t size)
 {
     char start[16];
-    snprintf(start, sizeof start, "%.*s", (int)(size < sizeof start ? size : sizeof start - 1), word);
+    snprintf(start, sizeof start, "%.*s", (int)(size < sizeof start ? size : sizeof start - 1),
+             word);
     const char *plain = start + strspn(start, "+-");
     return strncasecmp(plain, "nan(", 4) == 0 || strncasecmp(plain, "1.#", 3) == 0;
 }
 
-static kiln_status take_number(text *t, kiln_token_line *w, const char *what, uint32_t id, double *out)
+static kiln_status take_number(text *t, kiln_token_line *w, const char *what, uint32_t id,
+                               double *out)
 {
     const char *word;
     size_t size;
     if (!kiln_token_next(w, &word, &size))
-        return kiln_fail(t->err, KILN_E_INPUT, "'%s': the line of %s %u has too few fields", t->path, what, id);
+        return kiln_fail(t->err, KILN_E_INPUT, "'%s': the line of %s %u has too few fields",
+                         t->path, what, id);
     switch (kiln_parse_f64(word, size, out)) {
     case KILN_NUMBER_OK:
         return KILN_OK;
@@ -105,7 +113,8 @@ static kiln_status take_number(text *t, kiln_token_line *w, const char *what, ui
         *out = NAN;
         return KILN_OK;
     }
-    return kiln_fail(t->err, KILN_E_INPUT, "'%s': %s %u has a parameter that is not a number: '%.*s'", t->path, what, id,
+    return kiln_fail(t->err, KILN_E_INPUT,
+                     "'%s': %s %u has a parameter that is not a number: '%.*s'", t->path, what, id,
                      (int)(size < 40 ? size : 40), word);
 }
 
@@ -119,10 +128,13 @@ static kiln_status read_camera(text *t, kiln_token_line *w, kiln_colmap *m)
     double params[KILN_CAMERA_PARAMS], v;
     KILN_TRY(take_id(t, w, "a camera id", &id));
     if (!kiln_token_next(w, &word, &size))
-        return kiln_fail(t->err, KILN_E_INPUT, "'%s': the line of camera %u has too few fields", t->path, id);
+        return kiln_fail(t->err, KILN_E_INPUT, "'%s': the line of camera %u has too few fields",
+                         t->path, id);
     snprintf(name, sizeof name, "%.*s", (int)(size < sizeof name ? size : sizeof name - 1), word);
     const kiln_camera_model *model = kiln_camera_model_by_name(name);
-    if (!model) return kiln_fail(t->err, KILN_E_INPUT, "'%s': camera model %s of camera %u is unknown", t->path, name, id);
+    if (!model)
+        return kiln_fail(t->err, KILN_E_INPUT, "'%s': camera model %s of camera %u is unknown",
+                         t->path, name, id);
     KILN_TRY(take_u64(t, w, UINT64_MAX, "a camera's width", &width));
     KILN_TRY(take_u64(t, w, UINT64_MAX, "a camera's height", &height));
     for (kiln_token_line rest = *w; kiln_token_next(&rest, &word, &size); n++) {
@@ -130,14 +142,16 @@ static kiln_status read_camera(text *t, kiln_token_line *w, kiln_colmap *m)
         if (n < KILN_CAMERA_PARAMS) params[n] = v;
     }
     if (n != model->n_params &&
-        strcmp(name, "SPHERICAL") == 0) { /* of COLMAP's forks, whose parameters differ: the picture decides */
+        /* of COLMAP's forks, whose parameters differ: the picture decides */
+        strcmp(name, "SPHERICAL") == 0) {
         params[0] = (double)width;
         params[1] = (double)height;
         n = model->n_params;
     }
     if (n != model->n_params)
-        return kiln_fail(t->err, KILN_E_INPUT, "'%s': camera %u has %u parameters instead of the %u of %s", t->path, id, n,
-                         model->n_params, model->name);
+        return kiln_fail(t->err, KILN_E_INPUT,
+                         "'%s': camera %u has %u parameters instead of the %u of %s", t->path, id,
+                         n, model->n_params, model->name);
     return kiln_colmap_put_camera(m, id, model, width, height, params, t->err);
 }
 
@@ -147,13 +161,15 @@ typedef struct {
     kiln_error *err;
     uint64_t words;
     bool in_word, strange;
-    char word[KILN_TOKEN_MAX + 1]; /* the one in hand; one that fills this is too long for a number */
+    /* the one in hand; one that fills this is too long for a number */
+    char word[KILN_TOKEN_MAX + 1];
     size_t size;
     double xy[2];
     bool usable; /* both are numbers */
 } keypoint_line;
 
-/* A keypoint whose numbers are invalid, or that observes no point (-1), is left out, unless every one is wanted. */
+/* A keypoint whose numbers are invalid, or that observes no point (-1), is left out, unless every
+ * one is wanted. */
 static kiln_status end_word(keypoint_line *k)
 {
     const uint64_t part = (k->words - 1) % 3;
@@ -189,7 +205,8 @@ static kiln_status take_keypoint_words(keypoint_line *k, const char *s, size_t n
     return KILN_OK;
 }
 
-/* A line that is not whole in the buffer is read past it, in pieces: it has no bound (60 bytes a keypoint). */
+/* A line that is not whole in the buffer is read past it, in pieces: it has no bound (60 bytes a
+ * keypoint). */
 static kiln_status read_long_line(text *t, keypoint_line *k)
 {
     char piece[1 << 14];
@@ -197,7 +214,8 @@ static kiln_status read_long_line(text *t, keypoint_line *k)
     for (bool ended = false; !ended;) {
         const ssize_t got = pread(t->fd, piece, sizeof piece, (off_t)at);
         if (got < 0 && errno == EINTR) continue;
-        if (got < 0) return kiln_fail(t->err, KILN_E_IO, "cannot read '%s': %s", t->path, strerror(errno));
+        if (got < 0)
+            return kiln_fail(t->err, KILN_E_IO, "cannot read '%s': %s", t->path, strerror(errno));
         const char *lf = memchr(piece, '\n', (size_t)got);
         KILN_TRY(take_keypoint_words(k, piece, lf ? (size_t)(lf - piece) : (size_t)got));
         at += lf ? (uint64_t)(lf - piece) + 1 : (uint64_t)got;
@@ -222,8 +240,9 @@ static kiln_status read_keypoints(text *t, uint32_t image, kiln_colmap *m)
     }
     if (k.in_word) KILN_TRY(end_word(&k));
     if (k.words % 3 || k.strange)
-        return kiln_fail(t->err, KILN_E_INPUT, "'%s': the keypoint line of image %u is not a list of triples of numbers", t->path,
-                         image);
+        return kiln_fail(t->err, KILN_E_INPUT,
+                         "'%s': the keypoint line of image %u is not a list of triples of numbers",
+                         t->path, image);
     return KILN_OK;
 }
 
@@ -233,12 +252,16 @@ static kiln_status take_name(text *t, kiln_token_line *w, uint32_t image, char n
     const char *word, *end = w->end;
     size_t size;
     if (!kiln_token_next(w, &word, &size))
-        return kiln_fail(t->err, KILN_E_INPUT, "'%s': the line of image %u has too few fields", t->path, image);
+        return kiln_fail(t->err, KILN_E_INPUT, "'%s': the line of image %u has too few fields",
+                         t->path, image);
     while (end[-1] == ' ' || end[-1] == '\t') end--;
     size = (size_t)(end - word);
     if (size >= 1100)
-        return kiln_fail(t->err, KILN_E_INPUT, "'%s': the name of image %u is longer than 1024 bytes", t->path, image);
-    if (memchr(word, 0, size)) return kiln_fail(t->err, KILN_E_INPUT, "'%s': the name of image %u has a NUL byte", t->path, image);
+        return kiln_fail(t->err, KILN_E_INPUT,
+                         "'%s': the name of image %u is longer than 1024 bytes", t->path, image);
+    if (memchr(word, 0, size))
+        return kiln_fail(t->err, KILN_E_INPUT, "'%s': the name of image %u has a NUL byte", t->path,
+                         image);
     memcpy(name, word, size);
     name[size] = 0;
     return KILN_OK;
@@ -278,16 +301,19 @@ static kiln_status read_frame(text *t, kiln_token_line *w, kiln_colmap *m)
         size_t size;
         uint64_t data;
         if (!kiln_token_next(w, &type, &size))
-            return kiln_fail(t->err, KILN_E_INPUT, "'%s': the line of frame %u has too few fields", t->path, id);
+            return kiln_fail(t->err, KILN_E_INPUT, "'%s': the line of frame %u has too few fields",
+                             t->path, id);
         KILN_TRY(take_id(t, w, "the sensor id of a frame", &sensor));
         KILN_TRY(take_u64(t, w, UINT64_MAX, "the data id of a frame", &data));
-        if (size == 6 && memcmp(type, "CAMERA", 6) == 0) KILN_TRY(kiln_colmap_put_frame_image(m, id, data, t->err));
+        if (size == 6 && memcmp(type, "CAMERA", 6) == 0)
+            KILN_TRY(kiln_colmap_put_frame_image(m, id, data, t->err));
     }
     return KILN_OK;
 }
 
 static kiln_status read_text_records(const char *path, kiln_colmap *m,
-                                     kiln_status (*read)(text *, kiln_token_line *, kiln_colmap *), kiln_error *err)
+                                     kiln_status (*read)(text *, kiln_token_line *, kiln_colmap *),
+                                     kiln_error *err)
 {
     text t;
     kiln_token_line w;
@@ -326,7 +352,8 @@ uint64_t kiln_colmap_txt_count(const char *path)
     uint64_t n = 0;
     bool more = true;
     if (open_text(&t, path, NULL) != KILN_OK) return 0;
-    while (next_record(&t, &w, &more) == KILN_OK && more && read_keypoints(&t, 0, NULL) == KILN_OK) n++;
+    while (next_record(&t, &w, &more) == KILN_OK && more && read_keypoints(&t, 0, NULL) == KILN_OK)
+        n++;
     close_text(&t);
     return n;
 }

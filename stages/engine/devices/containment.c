@@ -1,7 +1,11 @@
-/* The rules of retry, giving up and striking out, which the opening comment of containment.h lists. */
+/* The rules of retry, giving up and striking out, which the opening comment of containment.h
+ * lists. */
 #include "stages/engine/devices/containment.h"
 
-bool kiln_failure_is_contained(kiln_status st) { return st == KILN_E_DEVICE || st == KILN_E_NOMEM || st == KILN_E_BUG; }
+bool kiln_failure_is_contained(kiln_status st)
+{
+    return st == KILN_E_DEVICE || st == KILN_E_NOMEM || st == KILN_E_BUG;
+}
 
 unsigned kiln_slots_open(const kiln_slots *s)
 {

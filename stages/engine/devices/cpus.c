@@ -15,7 +15,7 @@ typedef struct {
     cpu_set_t part[CPUS_MAX / CPU_SETSIZE];
 } cpu_mask;
 
-/* ---- lists ---------------------------------------------------------------------------------------------------------------- */
+/* ---- lists ----------------------------------------------------------------------------------- */
 static bool read_number(const char **at, unsigned *out)
 {
     *out = 0;
@@ -27,7 +27,8 @@ static bool read_number(const char **at, unsigned *out)
     return true;
 }
 
-/* Reads "0-3,8". Returns false if it is no such list. Makes only calls that are safe between fork and exec. */
+/* Reads "0-3,8". Returns false if it is no such list. Makes only calls that are safe between fork
+ * and exec. */
 static bool read_list(const char *text, cpu_mask *out)
 {
     CPU_ZERO_S(sizeof *out, out->part);
@@ -50,8 +51,10 @@ static void write_list(const cpu_mask *m, char *out, size_t size)
         if (!CPU_ISSET_S(cpu, sizeof *m, m->part)) continue;
         const unsigned first = cpu;
         while (cpu + 1 < CPUS_MAX && CPU_ISSET_S(cpu + 1, sizeof *m, m->part)) cpu++;
-        const int n = first == cpu ? snprintf(out + used, size - used, "%s%u", used ? "," : "", first)
-                                   : snprintf(out + used, size - used, "%s%u-%u", used ? "," : "", first, cpu);
+        const int n =
+            first == cpu
+                ? snprintf(out + used, size - used, "%s%u", used ? "," : "", first)
+                : snprintf(out + used, size - used, "%s%u-%u", used ? "," : "", first, cpu);
         if (n < 0 || (size_t)n >= size - used) { /* half a list would name other CPUs */
             out[0] = '\0';
             return;
@@ -60,7 +63,7 @@ static void write_list(const cpu_mask *m, char *out, size_t size)
     }
 }
 
-/* ---- sysfs ---------------------------------------------------------------------------------------------------------------- */
+/* ---- sysfs ----------------------------------------------------------------------------------- */
 static bool read_file(const char *sysfs, const char *pci, const char *name, char *out, size_t size)
 {
     char path[512];
@@ -87,7 +90,8 @@ void kiln_cpus_near(const char *sysfs, const char *pci, char *out, size_t size)
     char text[8 * KILN_CPUS_TEXT];
     cpu_mask near_it, mine;
     out[0] = '\0';
-    if (!read_file(sysfs, pci, "local_cpulist", text, sizeof text) || !read_list(text, &near_it)) return;
+    if (!read_file(sysfs, pci, "local_cpulist", text, sizeof text) || !read_list(text, &near_it))
+        return;
     if (sched_getaffinity(0, sizeof mine, mine.part) != 0) return;
     CPU_AND_S(sizeof mine, near_it.part, near_it.part, mine.part);
     write_list(&near_it, out, size);
@@ -96,7 +100,8 @@ void kiln_cpus_near(const char *sysfs, const char *pci, char *out, size_t size)
 void kiln_cpus_bind(const char *list)
 {
     cpu_mask m;
-    if (*list && read_list(list, &m)) (void)sched_setaffinity(0, sizeof m, m.part); /* on failure it runs on any CPU, only slower */
+    /* on failure it runs on any CPU, only slower */
+    if (*list && read_list(list, &m)) (void)sched_setaffinity(0, sizeof m, m.part);
 }
 
 unsigned kiln_cpus_count(void)

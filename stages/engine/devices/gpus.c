@@ -1,5 +1,6 @@
-/* kiln_gpus_list: a child asks NVML (nvml.h says why), writes the answer into a pipe and ends. It needs no exec: it shares nothing
- * that its end could damage, and glibc makes malloc usable in a child, whatever threads the parent has.
+/* kiln_gpus_list: a child asks NVML (nvml.h says why), writes the answer into a pipe and ends. It
+ * needs no exec: it shares nothing that its end could damage, and glibc makes malloc usable in a
+ * child, whatever threads the parent has.
  *
  * A process with several stages asks once. It may ask ahead, while it has something else to do. */
 #include "stages/engine/devices/gpus.h"
@@ -21,15 +22,18 @@
 
 enum { END_MS = 1000 }; /* most time for a child to end after it has answered or was killed */
 
-/* ---- the child ------------------------------------------------------------------------------------------------------------ */
-/* Closes all descriptors except the pipe and stderr, above all the manifest's lock, which the child must not keep. */
+/* ---- the child ------------------------------------------------------------------------------- */
+/* Closes all descriptors except the pipe and stderr, above all the manifest's lock, which the child
+ * must not keep. */
 static void close_others(int fd)
 {
     if (fd > STDERR_FILENO + 1) (void)close_range(STDERR_FILENO + 1, (unsigned)fd - 1, 0);
-    (void)close_range((unsigned)fd + 1, ~0U, 0); /* where the kernel lacks it: they close with the child, which is soon */
+    /* where the kernel lacks it: they close with the child, which is soon */
+    (void)close_range((unsigned)fd + 1, ~0U, 0);
 }
 
-/* Asks and ends. It calls _exit, because the parent's exit handlers would write the parent's buffers a second time. */
+/* Asks and ends. It calls _exit, because the parent's exit handlers would write the parent's
+ * buffers a second time. */
 static void answer(int fd, pid_t parent)
 {
     static kiln_gpu_list gpus;
@@ -42,9 +46,10 @@ static void answer(int fd, pid_t parent)
     _exit(write(fd, &gpus, sizeof gpus) == (ssize_t)sizeof gpus ? 0 : 1);
 }
 
-/* ---- the parent ----------------------------------------------------------------------------------------------------------- */
+/* ---- the parent ------------------------------------------------------------------------------ */
 /* Reads the answer. *got is below sizeof *out if the child ended without an answer or hangs. */
-static kiln_status listen_to(int fd, unsigned timeout_ms, kiln_gpu_list *out, size_t *got, kiln_error *err)
+static kiln_status listen_to(int fd, unsigned timeout_ms, kiln_gpu_list *out, size_t *got,
+                             kiln_error *err)
 {
     const uint64_t end = kiln_now_ns() + timeout_ms * UINT64_C(1000000);
     while (*got < sizeof *out && kiln_now_ns() < end) {
@@ -64,13 +69,15 @@ static bool has_ended(pid_t pid, int *status)
     *status = 0;
     for (int ms = 0; ms < END_MS; ms++) {
         const pid_t got = waitpid(pid, status, WNOHANG);
-        if (got == pid || (got < 0 && errno != EINTR)) return true; /* an error: SIGCHLD is ignored, the kernel reaps */
+        /* an error: SIGCHLD is ignored, the kernel reaps */
+        if (got == pid || (got < 0 && errno != EINTR)) return true;
         (void)nanosleep(&(struct timespec){.tv_nsec = 1000000}, NULL);
     }
     return false;
 }
 
-/* Ends the child. One that hangs inside the driver can survive even SIGKILL for a while; then it is not waited for. */
+/* Ends the child. One that hangs inside the driver can survive even SIGKILL for a while; then it is
+ * not waited for. */
 static void end_child(pid_t pid)
 {
     int status;
@@ -84,15 +91,18 @@ static void say_why(const int *status, unsigned timeout_ms, kiln_gpu_list *out)
     memset(out, 0, sizeof *out);
     out->broken = true;
     if (status)
-        (void)snprintf(out->why_none, sizeof out->why_none, "NVIDIA's management library failed when asked for GPUs (%s %d)",
+        (void)snprintf(out->why_none, sizeof out->why_none,
+                       "NVIDIA's management library failed when asked for GPUs (%s %d)",
                        WIFSIGNALED(*status) ? "signal" : "exit code",
                        WIFSIGNALED(*status) ? WTERMSIG(*status) : WEXITSTATUS(*status));
     else
-        (void)snprintf(out->why_none, sizeof out->why_none, "NVIDIA's management library did not answer within %g s",
+        (void)snprintf(out->why_none, sizeof out->why_none,
+                       "NVIDIA's management library did not answer within %g s",
                        timeout_ms / 1000.0);
 }
 
-static kiln_status ask_child(pid_t pid, int fd, unsigned timeout_ms, kiln_gpu_list *out, kiln_error *err)
+static kiln_status ask_child(pid_t pid, int fd, unsigned timeout_ms, kiln_gpu_list *out,
+                             kiln_error *err)
 {
     int status;
     size_t got = 0;
@@ -103,7 +113,8 @@ static kiln_status ask_child(pid_t pid, int fd, unsigned timeout_ms, kiln_gpu_li
     return st;
 }
 
-/* The child that was asked and has not been listened to yet (pid 0: none), and the answer that is kept. */
+/* The child that was asked and has not been listened to yet (pid 0: none), and the answer that is
+ * kept. */
 static struct {
     pid_t pid;
     int fd;
@@ -117,7 +128,9 @@ static kiln_status ask(pid_t *pid, int *fd, kiln_error *err)
 {
     int ends[2];
     const pid_t parent = getpid();
-    if (pipe2(ends, O_CLOEXEC) != 0) return kiln_fail(err, KILN_E_NOMEM, "cannot make a pipe to ask for GPUs: %s", strerror(errno));
+    if (pipe2(ends, O_CLOEXEC) != 0)
+        return kiln_fail(err, KILN_E_NOMEM, "cannot make a pipe to ask for GPUs: %s",
+                         strerror(errno));
     *pid = fork();
     if (*pid == 0) answer(ends[1], parent);
     const int failed = errno;
@@ -126,10 +139,14 @@ static kiln_status ask(pid_t *pid, int *fd, kiln_error *err)
     if (*pid > 0) return KILN_OK;
     (void)close(ends[0]);
     *pid = 0;
-    return kiln_fail(err, KILN_E_NOMEM, "cannot start a process to ask for GPUs: %s", strerror(failed));
+    return kiln_fail(err, KILN_E_NOMEM, "cannot start a process to ask for GPUs: %s",
+                     strerror(failed));
 }
 
-bool kiln_gpus_ask_ahead(void) { return asked.known || asked.pid > 0 || ask(&asked.pid, &asked.fd, NULL) == KILN_OK; }
+bool kiln_gpus_ask_ahead(void)
+{
+    return asked.known || asked.pid > 0 || ask(&asked.pid, &asked.fd, NULL) == KILN_OK;
+}
 
 int kiln_gpus_ahead_descriptor(void) { return asked.pid > 0 ? asked.fd : -1; }
 

@@ -29,15 +29,23 @@ static const double NS = 1e-9;
 
 double kiln_work_import(double rows) { return NS * IMPORT_ROW * rows; }
 double kiln_work_knn(double rows) { return NS * KNN_ROW * rows; }
-double kiln_work_prune(double rows, double views) { return NS * rows * (PRUNE_ROW + PRUNE_ROW_VIEW * views); }
+double kiln_work_prune(double rows, double views)
+{
+    return NS * rows * (PRUNE_ROW + PRUNE_ROW_VIEW * views);
+}
 double kiln_work_chunk(double rows) { return NS * CHUNK_ROW * rows; }
-double kiln_work_tiles(double rows, double cameras) { return NS * TILES_ROW_CAMERA * rows * cameras; }
+double kiln_work_tiles(double rows, double cameras)
+{
+    return NS * TILES_ROW_CAMERA * rows * cameras;
+}
 double kiln_work_count(double rows) { return NS * COUNT_ROW_VIEW * rows; }
 double kiln_work_decode(double rows) { return NS * DECODED_ROW * rows; }
 
 double kiln_work_picture(double rows, double pixels, double pairs, bool photo)
 {
-    return NS * (PICTURE_ROW * rows + (photo ? PICTURE_PIXEL + PHOTO_PIXEL : PICTURE_PIXEL) * pixels + PICTURE_PAIR * pairs);
+    return NS *
+           (PICTURE_ROW * rows + (photo ? PICTURE_PIXEL + PHOTO_PIXEL : PICTURE_PIXEL) * pixels +
+            PICTURE_PAIR * pairs);
 }
 
 double kiln_work_later(const kiln_work_scene *s)
@@ -61,4 +69,7 @@ bool kiln_work_is_round(double cpu_s)
     return cpu_s >= (given && *given ? strtod(given, NULL) : LEAST_S);
 }
 
-bool kiln_work_pays(double cpu_s, unsigned threads, bool open) { return cpu_s >= kiln_work_gpu_s(open) * (threads ? threads : 1); }
+bool kiln_work_pays(double cpu_s, unsigned threads, bool open)
+{
+    return cpu_s >= kiln_work_gpu_s(open) * (threads ? threads : 1);
+}

@@ -22,12 +22,14 @@ static kiln_status remember(kiln_round *round, const char *name, uint64_t value,
 {
     kiln_decision d = {.value = value}, *more;
     const size_t n = strlen(name);
-    if (n == 0 || n >= sizeof d.name || strspn(name, "abcdefghijklmnopqrstuvwxyz0123456789-_") != n ||
+    if (n == 0 || n >= sizeof d.name ||
+        strspn(name, "abcdefghijklmnopqrstuvwxyz0123456789-_") != n ||
         round->n_decisions == KILN_DECISIONS_MAX)
         return kiln_fail(err, KILN_E_BUG, "a plan cannot decide '%.40s'", name);
     memcpy(d.name, name, n);
     for (uint32_t i = 0; i < round->n_decisions; i++)
-        if (!strcmp(round->decisions[i].name, name)) return kiln_fail(err, KILN_E_BUG, "'%s' is decided twice", name);
+        if (!strcmp(round->decisions[i].name, name))
+            return kiln_fail(err, KILN_E_BUG, "'%s' is decided twice", name);
     KILN_TRY(KILN_ALLOC(&more, round->n_decisions + 1, "a decision", err));
     if (round->n_decisions) memcpy(more, round->decisions, round->n_decisions * sizeof *more);
     more[round->n_decisions++] = d;
@@ -36,18 +38,22 @@ static kiln_status remember(kiln_round *round, const char *name, uint64_t value,
     return KILN_OK;
 }
 
-/* In front of the list of the claim, each decision is the plan's. Behind it they are the gather's, which plans the next round. */
+/* In front of the list of the claim, each decision is the plan's. Behind it they are the gather's,
+ * which plans the next round. */
 kiln_status kiln_run_decide(kiln_run *r, const char *name, uint64_t *value, kiln_error *err)
 {
     kiln_round *round = r->hosts.round;
     if (round->mode == KILN_ROUND_NONE) return KILN_OK;
     if (!planned_value(round, name, value) && round->has_claim && !round->met)
-        return kiln_fail(err, KILN_E_STALE, "the plan was made by another version or with other options: it has not decided '%s'",
-                         name);
+        return kiln_fail(
+            err, KILN_E_STALE,
+            "the plan was made by another version or with other options: it has not decided '%s'",
+            name);
     return remember(round, name, *value, err);
 }
 
-/* A plan that stands is not asked twice: `devices` is of this call of the program alone, and workers get it as text. */
+/* A plan that stands is not asked twice: `devices` is of this call of the program alone, and
+ * workers get it as text. */
 kiln_status kiln_run_decide_kind(kiln_run *r, bool wanted, const char **kind, kiln_error *err)
 {
     static const char name[] = "gpu";
@@ -62,10 +68,14 @@ kiln_status kiln_run_decide_kind(kiln_run *r, bool wanted, const char **kind, ki
         gpu = strcmp(*kind, kinds[1]) == 0;
     }
     KILN_TRY(kiln_run_decide(r, name, &gpu, err));
-    if (gpu > 1) return kiln_fail(err, KILN_E_INPUT, "the plan names the unknown kind of devices %llu", (unsigned long long)gpu);
+    if (gpu > 1)
+        return kiln_fail(err, KILN_E_INPUT, "the plan names the unknown kind of devices %llu",
+                         (unsigned long long)gpu);
     *kind = kinds[gpu];
     if (named && strcmp(named, *kind) != 0)
-        return kiln_fail(err, KILN_E_STALE, "the plan was made for --devices %s, but --devices names another kind", *kind);
+        return kiln_fail(err, KILN_E_STALE,
+                         "the plan was made for --devices %s, but --devices names another kind",
+                         *kind);
     if (!named && round->mode != KILN_ROUND_NONE) kiln_common_values.devices = *kind;
     return KILN_OK;
 }
@@ -73,10 +83,13 @@ kiln_status kiln_run_decide_kind(kiln_run *r, bool wanted, const char **kind, ki
 kiln_status kiln_round_check_agreed(const kiln_run *r, kiln_error *err)
 {
     const kiln_claim *c = &r->hosts.round->claim;
-    if (r->hosts.round->mode == KILN_ROUND_NONE || !r->hosts.round->has_claim || r->hosts.round->agrees) return KILN_OK;
+    if (r->hosts.round->mode == KILN_ROUND_NONE || !r->hosts.round->has_claim ||
+        r->hosts.round->agrees)
+        return KILN_OK;
     return kiln_fail(
         err, KILN_E_STALE,
-        "the options or the input differ from those of the plan of '%s' (%s, host %s, %s): give the same options as --plan "
+        "the options or the input differ from those of the plan of '%s' (%s, host %s, %s): give "
+        "the same options as --plan "
         "was given, with unchanged input files, or plan anew with --plan --break-claim",
         kiln_manifest_path(r->manifest), c->what, c->host, c->start);
 }
@@ -97,13 +110,19 @@ kiln_status kiln_round_agree(kiln_run *r, kiln_hash input_key, kiln_error *err)
     return r->hosts.round->agrees ? KILN_OK : kiln_run_agree(r, "options", input_key, err);
 }
 
-void kiln_run_checks_files(kiln_run *r, kiln_unit_check_fn *check) { r->hosts.round->check = check; }
+void kiln_run_checks_files(kiln_run *r, kiln_unit_check_fn *check)
+{
+    r->hosts.round->check = check;
+}
 
 void kiln_run_shares_planning(kiln_run *r, bool on) { r->hosts.round->shares_planning = on; }
 void kiln_run_shares_nothing(kiln_run *r, bool on) { r->hosts.round->shares_nothing = on; }
 void kiln_run_costs_each_task(kiln_run *r, uint64_t cost) { r->hosts.round->once = cost; }
 bool kiln_run_is_round(const kiln_run *r) { return r->hosts.round->mode != KILN_ROUND_NONE; }
-bool kiln_run_begins_rounds(const kiln_run *r) { return r->hosts.round->mode == KILN_ROUND_PLAN && !r->hosts.round->has_claim; }
+bool kiln_run_begins_rounds(const kiln_run *r)
+{
+    return r->hosts.round->mode == KILN_ROUND_PLAN && !r->hosts.round->has_claim;
+}
 
 uint32_t kiln_run_tasks(const kiln_run *r)
 {

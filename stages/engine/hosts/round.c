@@ -1,5 +1,5 @@
-/* The modes of a run over several hosts: what each does with the manifest, the claim and lists. Parts are
- * round_parts.c's, decisions are decisions.c's. */
+/* The modes of a run over several hosts: what each does with the manifest, the claim and lists.
+ * Parts are round_parts.c's, decisions are decisions.c's. */
 #include "stages/engine/hosts/round.h"
 
 #include "base/count.h"
@@ -22,32 +22,46 @@
 #include <sys/stat.h>
 #include <unistd.h>
 
-/* ---- options -------------------------------------------------------------------------------------------------------- */
+/* ---- options --------------------------------------------------------------------------------- */
 static kiln_round_mode given_mode(const kiln_engine_options *o)
 {
-    return o->plan ? KILN_ROUND_PLAN : o->part ? KILN_ROUND_PART : o->gather ? KILN_ROUND_GATHER : KILN_ROUND_NONE;
+    return o->plan     ? KILN_ROUND_PLAN
+           : o->part   ? KILN_ROUND_PART
+           : o->gather ? KILN_ROUND_GATHER
+                       : KILN_ROUND_NONE;
 }
 
 static kiln_status refuse_mixtures(const kiln_run *r, kiln_round_mode mode, kiln_error *err)
 {
     const kiln_engine_options *o = r->options;
     if (o->plan + (o->part != NULL) + (o->gather != NULL) > 1)
-        return kiln_fail(err, KILN_E_USAGE, "give only one of --plan, --part and --gather: each is a step of a round");
+        return kiln_fail(err, KILN_E_USAGE,
+                         "give only one of --plan, --part and --gather: each is a step of a round");
     if ((o->no_compute || o->remove_parts) && mode != KILN_ROUND_GATHER)
-        return kiln_fail(err, KILN_E_USAGE, "--%s needs --gather", o->no_compute ? "no-compute" : "remove-parts");
+        return kiln_fail(err, KILN_E_USAGE, "--%s needs --gather",
+                         o->no_compute ? "no-compute" : "remove-parts");
     if (o->tasks && mode != KILN_ROUND_PLAN && mode != KILN_ROUND_GATHER)
-        return kiln_fail(err, KILN_E_USAGE, "--tasks needs --plan, or --gather, which plans the next round");
+        return kiln_fail(err, KILN_E_USAGE,
+                         "--tasks needs --plan, or --gather, which plans the next round");
     if (o->break_claim && mode != KILN_ROUND_NONE && mode != KILN_ROUND_PLAN)
-        return kiln_fail(err, KILN_E_USAGE, "--break-claim removes the plan that --part and --gather need");
+        return kiln_fail(err, KILN_E_USAGE,
+                         "--break-claim removes the plan that --part and --gather need");
     if (mode == KILN_ROUND_NONE && o->shard && (r->program->flags & KILN_PROGRAM_UNDIVIDED))
-        return kiln_fail(err, KILN_E_USAGE, "kiln-%s cannot leave units to other runs: --shard needs --part, after --plan",
-                         r->program->name);
+        return kiln_fail(
+            err, KILN_E_USAGE,
+            "kiln-%s cannot leave units to other runs: --shard needs --part, after --plan",
+            r->program->name);
     if (mode == KILN_ROUND_NONE) return KILN_OK;
-    if (kiln_run_is_once(r)) return kiln_fail(err, KILN_E_USAGE, "a run that changes no state cannot plan, store or gather");
+    if (kiln_run_is_once(r))
+        return kiln_fail(err, KILN_E_USAGE,
+                         "a run that changes no state cannot plan, store or gather");
     if (o->force || o->units)
-        return kiln_fail(err, KILN_E_USAGE, "--%s works only in a run on one host", o->force ? "force" : "units");
-    if (mode == KILN_ROUND_PART && !o->shard) return kiln_fail(err, KILN_E_USAGE, "--part needs --shard I/N");
-    if (mode != KILN_ROUND_PART && o->shard) return kiln_fail(err, KILN_E_USAGE, "--shard needs --part here");
+        return kiln_fail(err, KILN_E_USAGE, "--%s works only in a run on one host",
+                         o->force ? "force" : "units");
+    if (mode == KILN_ROUND_PART && !o->shard)
+        return kiln_fail(err, KILN_E_USAGE, "--part needs --shard I/N");
+    if (mode != KILN_ROUND_PART && o->shard)
+        return kiln_fail(err, KILN_E_USAGE, "--shard needs --part here");
     return KILN_OK;
 }
 
@@ -81,7 +95,7 @@ kiln_status kiln_round_read(kiln_run *r, kiln_error *err)
     return kiln_fail(err, KILN_E_USAGE, "--shard takes at most %d shards", KILN_TASKS_MAX);
 }
 
-/* ---- the manifest ----------------------------------------------------------------------------------------------------- */
+/* ---- the manifest ---------------------------------------------------------------------------- */
 static kiln_status open_as(kiln_run *r, const char *path, kiln_open_mode mode, kiln_error *err)
 {
     char copy[KILN_PATH_MAX];
@@ -91,7 +105,8 @@ static kiln_status open_as(kiln_run *r, const char *path, kiln_open_mode mode, k
     if (r->hosts.round->copied)
         KILN_TRY(kiln_manifest_open_copy(path, copy, mode, r->program->name, &m, err));
     else
-        KILN_TRY(kiln_manifest_open(path, mode, r->program->name, r->options->allow_network, &m, err));
+        KILN_TRY(
+            kiln_manifest_open(path, mode, r->program->name, r->options->allow_network, &m, err));
     kiln_bulk_use_threads(m, kiln_devices_threads(r->common->threads));
     kiln_run_set_manifest(r, m);
     return KILN_OK;
@@ -111,19 +126,26 @@ static kiln_status break_claim(kiln_run *r, const char *path, kiln_error *err)
         KILN_TRY(kiln_claim_remove(path, err)); /* somebody has removed the manifest alone */
     else
         KILN_TRY(kiln_claim_break(path, r->program->name, drop_shared, err));
-    kiln_say(stands ? "the plan of '%s' is given up" : "'%s' has no plan, so nothing is given up", path);
+    kiln_say(stands ? "the plan of '%s' is given up" : "'%s' has no plan, so nothing is given up",
+             path);
     if (r->hosts.round->mode == KILN_ROUND_PLAN) return KILN_OK;
     r->hosts.cut = "given up";
-    return kiln_fail(err, KILN_E_PARTIAL, "the plan is given up"); /* the stage does not begin; its program ends well */
+    /* the stage does not begin; its program ends well */
+    return kiln_fail(err, KILN_E_PARTIAL, "the plan is given up");
 }
 
-static bool is_own_claim(const kiln_run *r) { return !strcmp(r->hosts.round->claim.stage, r->program->name); }
+static bool is_own_claim(const kiln_run *r)
+{
+    return !strcmp(r->hosts.round->claim.stage, r->program->name);
+}
 
 static kiln_status refuse_no_plan(const kiln_run *r, const char *path, kiln_error *err)
 {
     const char *name = r->program->name;
-    return kiln_fail(err, KILN_E_STALE, "kiln-%s has no plan for '%s', so no part can be computed; run kiln-%s --plan first", name,
-                     path, name);
+    return kiln_fail(
+        err, KILN_E_STALE,
+        "kiln-%s has no plan for '%s', so no part can be computed; run kiln-%s --plan first", name,
+        path, name);
 }
 
 static kiln_status open_for_part(kiln_run *r, const char *path, kiln_error *err)
@@ -132,7 +154,8 @@ static kiln_status open_for_part(kiln_run *r, const char *path, kiln_error *err)
     r->hosts.frozen = true;
     KILN_TRY(open_as(r, path, KILN_OPEN_FROZEN, err));
     KILN_TRY(kiln_claim_read(path, &round->has_claim, &round->claim, err));
-    if (round->has_claim && is_own_claim(r)) return kiln_manifest_changes(r->manifest, &round->changes, err);
+    if (round->has_claim && is_own_claim(r))
+        return kiln_manifest_changes(r->manifest, &round->changes, err);
     return round->has_claim ? kiln_claim_refuse(path, err) : refuse_no_plan(r, path, err);
 }
 
@@ -144,29 +167,33 @@ static kiln_status open_for_gather(kiln_run *r, const char *path, kiln_error *er
     return round->has_claim && !is_own_claim(r) ? kiln_claim_refuse(path, err) : KILN_OK;
 }
 
-/* Parts of the plan that stands may be at work: the manifest is only read, but for what a killed gather has left in the log, which
- * would keep all of them out. */
-static kiln_status open_for_plan(kiln_run *r, const char *path, kiln_open_mode mode, kiln_error *err)
+/* Parts of the plan that stands may be at work: the manifest is only read, but for what a killed
+ * gather has left in the log, which would keep all of them out. */
+static kiln_status open_for_plan(kiln_run *r, const char *path, kiln_open_mode mode,
+                                 kiln_error *err)
 {
     kiln_round *round = r->hosts.round;
     KILN_TRY(kiln_claim_read(path, &round->has_claim, &round->claim, err));
     r->hosts.frozen = round->has_claim && is_own_claim(r);
     if (r->hosts.frozen) r->scratch.use = KILN_SCRATCH_READ; /* the first plan has filled it */
-    if (r->hosts.frozen) KILN_TRY(kiln_manifest_recover(path, r->program->name, r->options->allow_network, err));
+    if (r->hosts.frozen)
+        KILN_TRY(kiln_manifest_recover(path, r->program->name, r->options->allow_network, err));
     return open_as(r, path, r->hosts.frozen ? KILN_OPEN_FROZEN : mode, err);
 }
 
-/* A gather that lacks --shared-dir would make all that the plan has left there once more, beside the manifest, and leave the first.
- * Which folder it is may have another name on another host, so the plan decides only whether there is one. */
+/* A gather that lacks --shared-dir would make all that the plan has left there once more, beside
+ * the manifest, and leave the first. Which folder it is may have another name on another host, so
+ * the plan decides only whether there is one. */
 static kiln_status decide_shared_dir(kiln_run *r, kiln_error *err)
 {
     uint64_t planned = r->options->shared_dir != NULL;
     KILN_TRY(kiln_run_decide(r, "shared-dir", &planned, err));
     if (planned == (r->options->shared_dir != NULL)) return KILN_OK;
     return kiln_fail(err, KILN_E_STALE,
-                     planned
-                         ? "the data of the plan are in another folder: give the same --shared-dir as --plan was given"
-                         : "the data of the plan are beside the manifest, because --plan was given no --shared-dir: leave it out");
+                     planned ? "the data of the plan are in another folder: give the same "
+                               "--shared-dir as --plan was given"
+                             : "the data of the plan are beside the manifest, because --plan was "
+                               "given no --shared-dir: leave it out");
 }
 
 kiln_status kiln_round_open(kiln_run *r, const char *path, kiln_open_mode mode, kiln_error *err)
@@ -189,7 +216,8 @@ kiln_status kiln_round_open(kiln_run *r, const char *path, kiln_open_mode mode, 
     return decide_shared_dir(r, err);
 }
 
-kiln_status kiln_run_open_existing(kiln_run *r, const char *path, kiln_open_mode mode, kiln_error *err)
+kiln_status kiln_run_open_existing(kiln_run *r, const char *path, kiln_open_mode mode,
+                                   kiln_error *err)
 {
     struct stat s;
     if (stat(path, &s) != 0 || s.st_size == 0) {
@@ -223,8 +251,9 @@ kiln_status kiln_round_conclude(const kiln_run *r, kiln_error *err)
     const uint64_t n = r->quarantine.n_failed;
     if (n == 0 || r->hosts.round->mode != KILN_ROUND_PART)
         return KILN_OK; /* a plan goes on without what was given up; the commit at the end tells */
-    return kiln_fail(err, KILN_E_PARTIAL, "%s of the part '%s' %s quarantined; --gather tries %s again", KILN_COUNT(n, "unit"),
-                     r->hosts.round->path, n == 1 ? "is" : "are", n == 1 ? "it" : "them");
+    return kiln_fail(
+        err, KILN_E_PARTIAL, "%s of the part '%s' %s quarantined; --gather tries %s again",
+        KILN_COUNT(n, "unit"), r->hosts.round->path, n == 1 ? "is" : "are", n == 1 ? "it" : "them");
 }
 
 kiln_status kiln_round_settle(kiln_run *r, kiln_status st, kiln_error *err)
@@ -235,8 +264,10 @@ kiln_status kiln_round_settle(kiln_run *r, kiln_status st, kiln_error *err)
         (st == KILN_OK || r->lists.n_stored || r->committed))
         KILN_TRY(publish(r, err));
     const kiln_round *round = r->hosts.round;
-    if (round->mode != KILN_ROUND_GATHER || !round->has_claim || r->hosts.cut || !r->manifest) return KILN_OK;
-    if (!r->committed && st != KILN_OK) return KILN_OK; /* a gather of numbers alone commits nothing */
+    if (round->mode != KILN_ROUND_GATHER || !round->has_claim || r->hosts.cut || !r->manifest)
+        return KILN_OK;
+    /* a gather of numbers alone commits nothing */
+    if (!r->committed && st != KILN_OK) return KILN_OK;
     return kiln_claim_remove(kiln_manifest_path(r->manifest), err);
 }
 
@@ -248,14 +279,15 @@ void kiln_round_release(kiln_round *round)
     *round = (kiln_round){0};
 }
 
-/* ---- lists ------------------------------------------------------------------------------------------------------------ */
+/* ---- lists ----------------------------------------------------------------------------------- */
 /* Decided by the list alone, not by what is due of it: a later run finds less due. */
 static bool is_shared(const kiln_job *j, uint64_t n)
 {
     if (n < 2 || j->run->hosts.round->shares_nothing) return false;
     for (uint64_t i = 0; i < n; i++) {
         const kiln_unit *u = &j->units[i];
-        if (u->volatile_result || (u->planning && !j->run->hosts.round->shares_planning)) return false;
+        if (u->volatile_result || (u->planning && !j->run->hosts.round->shares_planning))
+            return false;
     }
     return true;
 }
@@ -295,8 +327,8 @@ static bool is_of_claim(const kiln_job *j, uint64_t n)
 {
     const kiln_round *round = j->run->hosts.round;
     const kiln_claim *c = &round->claim;
-    return round->has_claim && !round->met && is_shared(j, n) && c->n_units == n && !strcmp(c->what, j->what) &&
-           kiln_hash_equal(c->plan, plan_key(j, n, c));
+    return round->has_claim && !round->met && is_shared(j, n) && c->n_units == n &&
+           !strcmp(c->what, j->what) && kiln_hash_equal(c->plan, plan_key(j, n, c));
 }
 
 bool kiln_run_is_planned(kiln_run *r, const char *what, kiln_unit *units, uint64_t n)
@@ -321,18 +353,22 @@ static kiln_status note_due(const kiln_job *j, kiln_claim *c, kiln_error *err)
 static kiln_status note_decisions(const kiln_round *round, kiln_claim *c, kiln_error *err)
 {
     KILN_TRY(KILN_ALLOC(&c->decisions, round->n_decisions, "a claim", err));
-    if (round->n_decisions) memcpy(c->decisions, round->decisions, round->n_decisions * sizeof *c->decisions);
+    if (round->n_decisions)
+        memcpy(c->decisions, round->decisions, round->n_decisions * sizeof *c->decisions);
     c->n_decisions = round->n_decisions;
     return KILN_OK;
 }
 
 static void say_planned(const kiln_claim *c, uint64_t n_due)
 {
-    kiln_say("planned: %s, %llu of %s in %s; --shard I/N --part DIR computes them, --gather DIR stores them", c->what,
-             (unsigned long long)n_due, KILN_COUNT(c->n_units, "unit"), KILN_COUNT(c->tasks, "task"));
+    kiln_say("planned: %s, %llu of %s in %s; --shard I/N --part DIR computes them, --gather DIR "
+             "stores them",
+             c->what, (unsigned long long)n_due, KILN_COUNT(c->n_units, "unit"),
+             KILN_COUNT(c->tasks, "task"));
 }
 
-/* What is due by what a task does once: with more tasks each does more of that than of its units. */
+/* What is due by what a task does once: with more tasks each does more of that than of its
+ * units. */
 static void say_worth(const kiln_job *j, const kiln_claim *c)
 {
     const uint64_t once = j->run->hosts.round->once;
@@ -340,7 +376,8 @@ static void say_worth(const kiln_job *j, const kiln_claim *c)
     for (uint64_t i = 0; once && i < j->n_due; i++) cost += kiln_job_unit(j, i)->cost;
     if (once) worth = cost > once ? cost / once : 1;
     if (once && c->tasks > worth)
-        kiln_say("%s %s worth it: with more, each decodes longer than it computes, and all together take more of the processors",
+        kiln_say("%s %s worth it: with more, each decodes longer than it computes, and all "
+                 "together take more of the processors",
                  KILN_COUNT(worth, "task"), worth == 1 ? "is" : "are");
 }
 
@@ -351,12 +388,13 @@ static uint64_t count_due(const kiln_claim *c)
     return n;
 }
 
-/* The claim is written while this process holds the lock, so that no other writer comes between. A gather replaces the claim of the
- * round before: the manifest is never without one in between. */
+/* The claim is written while this process holds the lock, so that no other writer comes between. A
+ * gather replaces the claim of the round before: the manifest is never without one in between. */
 static kiln_status plan(kiln_job *j, uint64_t n, kiln_error *err)
 {
     kiln_round *round = j->run->hosts.round;
-    const uint32_t asked = j->run->options->tasks, before = round->has_claim ? round->claim.tasks : 1;
+    const uint32_t asked = j->run->options->tasks,
+                   before = round->has_claim ? round->claim.tasks : 1;
     kiln_claim c = {.n_units = n, .tasks = asked ? asked : before};
     kiln_status st;
     (void)snprintf(c.stage, sizeof c.stage, "%s", j->run->program->name);
@@ -367,7 +405,9 @@ static kiln_status plan(kiln_job *j, uint64_t n, kiln_error *err)
     KILN_GO(kiln_scratch_folder_sync(kiln_run_scratch_folder(j->run), err));
     KILN_GO(publish(
         j->run,
-        err)); /* first: parts read it when they see the claim, and refuse a log, which a plan that is killed now would leave */
+        /* first: parts read it when they see the claim, and refuse a log, which a plan that is
+         * killed now would leave */
+        err));
     KILN_GO(kiln_claim_write(kiln_manifest_path(j->run->manifest), &c, err));
     say_planned(&c, j->n_due);
     say_worth(j, &c);
@@ -381,14 +421,16 @@ done:
     return st;
 }
 
-/* The plan stands, and perhaps parts of it are being made: only the number of tasks may become another. */
+/* The plan stands, and perhaps parts of it are being made: only the number of tasks may become
+ * another. */
 static kiln_status plan_again(kiln_job *j, kiln_error *err)
 {
     kiln_round *round = j->run->hosts.round;
     const uint32_t asked = j->run->options->tasks;
     if (asked && asked != round->claim.tasks) {
         round->claim.tasks = asked;
-        KILN_TRY(kiln_claim_set_tasks(kiln_manifest_path(j->run->manifest), j->run->program->name, round->claim.plan, asked, err));
+        KILN_TRY(kiln_claim_set_tasks(kiln_manifest_path(j->run->manifest), j->run->program->name,
+                                      round->claim.plan, asked, err));
     }
     say_planned(&round->claim, count_due(&round->claim));
     j->run->hosts.cut = "planned";
@@ -399,15 +441,19 @@ static kiln_status refuse_list(const kiln_job *j, kiln_error *err)
 {
     const kiln_run *r = j->run;
     if (!r->hosts.round->has_claim)
-        return kiln_fail(err, KILN_E_STALE, "kiln-%s has no plan for '%s'; run kiln-%s --plan first", r->program->name,
+        return kiln_fail(err, KILN_E_STALE,
+                         "kiln-%s has no plan for '%s'; run kiln-%s --plan first", r->program->name,
                          kiln_manifest_path(r->manifest), r->program->name);
     return kiln_fail(err, KILN_E_STALE,
-                     "the units of '%s' differ from those of its plan (%s, host %s, %s): give the options that --plan was "
+                     "the units of '%s' differ from those of its plan (%s, host %s, %s): give the "
+                     "options that --plan was "
                      "given, with unchanged input files, or plan anew with --break-claim",
-                     j->what, r->hosts.round->claim.what, r->hosts.round->claim.host, r->hosts.round->claim.start);
+                     j->what, r->hosts.round->claim.what, r->hosts.round->claim.host,
+                     r->hosts.round->claim.start);
 }
 
-/* Units that were given up before the plan was made: it does without them, so this run must, too. A part tells nothing of them. */
+/* Units that were given up before the plan was made: it does without them, so this run must, too. A
+ * part tells nothing of them. */
 static kiln_status leave_out_given_up(kiln_job *j, kiln_error *err)
 {
     kiln_run *r = j->run;
@@ -439,9 +485,12 @@ static kiln_status begin_list(kiln_job *j, uint64_t n, kiln_error *err)
     if (round->meets) {
         round->met = true;
         if (round->mode == KILN_ROUND_PLAN) return plan_again(j, err);
-        return round->mode == KILN_ROUND_PART ? kiln_job_part_begin(j, n, err) : kiln_job_gather(j, n, err);
+        return round->mode == KILN_ROUND_PART ? kiln_job_part_begin(j, n, err)
+                                              : kiln_job_gather(j, n, err);
     }
-    const bool plans = round->mode == KILN_ROUND_GATHER ? round->met : round->mode == KILN_ROUND_PLAN && !round->has_claim;
+    const bool plans = round->mode == KILN_ROUND_GATHER
+                           ? round->met
+                           : round->mode == KILN_ROUND_PLAN && !round->has_claim;
     if (!plans && round->has_claim && has_stored_due(j)) KILN_TRY(leave_out_given_up(j, err));
     if (!plans) return has_stored_due(j) ? refuse_list(j, err) : KILN_OK;
     return is_shared(j, n) && j->n_due >= 2 ? plan(j, n, err) : KILN_OK;
@@ -454,7 +503,7 @@ static kiln_status end_list(kiln_job *j, kiln_error *err)
     return KILN_OK;
 }
 
-/* ---- the report ------------------------------------------------------------------------------------------------------- */
+/* ---- the report ------------------------------------------------------------------------------ */
 /* JSON's null for a plan or gather after which nothing is left to share out. NULL: no memory. */
 static json_t *round_json(const kiln_run *r)
 {
@@ -462,16 +511,19 @@ static json_t *round_json(const kiln_run *r)
     const kiln_round *round = r->hosts.round;
     const kiln_claim *c = &round->claim;
     if (!round->has_claim || r->committed) return json_null();
-    json_t *out = json_pack("{s:s, s:o, s:I, s:I, s:I}", "plan", kiln_hash_hex(c->plan, hex), "what", kiln_json_string(c->what),
-                            "units", (json_int_t)c->n_units, "due", (json_int_t)count_due(c), "tasks", (json_int_t)c->tasks);
+    json_t *out = json_pack("{s:s, s:o, s:I, s:I, s:I}", "plan", kiln_hash_hex(c->plan, hex),
+                            "what", kiln_json_string(c->what), "units", (json_int_t)c->n_units,
+                            "due", (json_int_t)count_due(c), "tasks", (json_int_t)c->tasks);
     int failed = 0;
     if (round->mode == KILN_ROUND_PART)
-        failed = json_object_set_new(out, "part", kiln_json_string(round->path)) ||
-                 json_object_set_new(out, "taken", json_integer((json_int_t)round->n_taken)) ||
-                 json_object_set_new(out, "elsewhere", json_integer((json_int_t)round->n_elsewhere));
+        failed =
+            json_object_set_new(out, "part", kiln_json_string(round->path)) ||
+            json_object_set_new(out, "taken", json_integer((json_int_t)round->n_taken)) ||
+            json_object_set_new(out, "elsewhere", json_integer((json_int_t)round->n_elsewhere));
     if (round->n_missing)
         failed = json_object_set_new(out, "missing", json_integer((json_int_t)round->n_missing)) ||
-                 json_object_set_new(out, "missing_shards", json_string((const char *)round->missing.data));
+                 json_object_set_new(out, "missing_shards",
+                                     json_string((const char *)round->missing.data));
     if (!failed) return out;
     json_decref(out);
     return NULL;
@@ -479,7 +531,9 @@ static json_t *round_json(const kiln_run *r)
 
 static int add_report(const kiln_run *r, json_t *report)
 {
-    return r->hosts.round->mode == KILN_ROUND_NONE ? 0 : json_object_set_new(report, "round", round_json(r));
+    return r->hosts.round->mode == KILN_ROUND_NONE
+               ? 0
+               : json_object_set_new(report, "round", round_json(r));
 }
 
 const kiln_host_hooks kiln_round_hooks = {.agree = kiln_round_agree,

@@ -1,7 +1,8 @@
 /* Parts: making one, and bringing them in.
  *
- * A part belongs to a plan by its key, which is in its name. Of the same plan there may be parts of several numbers of shards,
- * after somebody has asked for more tasks; what they have is not computed again. Parts of the same number never overlap. */
+ * A part belongs to a plan by its key, which is in its name. Of the same plan there may be parts of
+ * several numbers of shards, after somebody has asked for more tasks; what they have is not
+ * computed again. Parts of the same number never overlap. */
 #include "stages/engine/hosts/round_parts.h"
 
 #include "base/count.h"
@@ -22,7 +23,7 @@
 #include <string.h>
 #include <unistd.h>
 
-/* ---- files of the plan -------------------------------------------------------------------------------------------------- */
+/* ---- files of the plan ----------------------------------------------------------------------- */
 typedef struct {
     char (*names)[KILN_PART_NAME_MAX];
     uint64_t n, capacity;
@@ -58,20 +59,24 @@ static bool has_ending(const char *name, const char *ending)
     return n >= m && !strcmp(name + n - m, ending);
 }
 
-/* Lists the parts of a plan in the folder, by name. A folder that is not there has none. without: "-of-8.part" leaves those of 8
- * tasks out; NULL: none. */
-static kiln_status list_parts(const kiln_run *r, kiln_hash plan, const char *folder, const char *without, name_list *out,
-                              kiln_error *err)
+/* Lists the parts of a plan in the folder, by name. A folder that is not there has none. without:
+ * "-of-8.part" leaves those of 8 tasks out; NULL: none. */
+static kiln_status list_parts(const kiln_run *r, kiln_hash plan, const char *folder,
+                              const char *without, name_list *out, kiln_error *err)
 {
     char head[KILN_PART_NAME_MAX];
     kiln_status st = KILN_OK;
     name_head(r, plan, head);
     DIR *d = opendir(folder);
     if (!d && errno == ENOENT) return KILN_OK;
-    if (!d) return kiln_fail(err, KILN_E_IO, "cannot list the parts in '%s': %s", folder, strerror(errno));
+    if (!d)
+        return kiln_fail(err, KILN_E_IO, "cannot list the parts in '%s': %s", folder,
+                         strerror(errno));
     for (const struct dirent *e = readdir(d); e && st == KILN_OK; e = readdir(d)) {
-        if (strncmp(e->d_name, head, strlen(head)) != 0 || !has_ending(e->d_name, ".part")) continue;
-        if (strlen(e->d_name) >= KILN_PART_NAME_MAX || (without && has_ending(e->d_name, without))) continue;
+        if (strncmp(e->d_name, head, strlen(head)) != 0 || !has_ending(e->d_name, ".part"))
+            continue;
+        if (strlen(e->d_name) >= KILN_PART_NAME_MAX || (without && has_ending(e->d_name, without)))
+            continue;
         st = add_name(out, e->d_name, err);
     }
     (void)closedir(d); /* was only read */
@@ -80,8 +85,8 @@ static kiln_status list_parts(const kiln_run *r, kiln_hash plan, const char *fol
 }
 
 /* Opens a part and checks that it is what its name says: a stranger may have named it. */
-static kiln_status open_part(const kiln_run *r, const char *folder, const char *name, kiln_part **out, bool *unreadable,
-                             kiln_error *err)
+static kiln_status open_part(const kiln_run *r, const char *folder, const char *name,
+                             kiln_part **out, bool *unreadable, kiln_error *err)
 {
     char path[KILN_PATH_MAX], own[KILN_PART_NAME_MAX];
     *out = NULL;
@@ -92,7 +97,9 @@ static kiln_status open_part(const kiln_run *r, const char *folder, const char *
     if (st == KILN_OK && !strcmp(own, name) && !strcmp(info->stage, r->program->name) &&
         kiln_hash_equal(info->plan, r->hosts.round->claim.plan))
         return KILN_OK;
-    if (st == KILN_OK) st = kiln_fail(err, KILN_E_INPUT, "the file '%s' holds the part '%s', whose name is another one", path, own);
+    if (st == KILN_OK)
+        st = kiln_fail(err, KILN_E_INPUT,
+                       "the file '%s' holds the part '%s', whose name is another one", path, own);
     kiln_part_close(*out);
     *out = NULL;
     return st;
@@ -100,7 +107,7 @@ static kiln_status open_part(const kiln_run *r, const char *folder, const char *
 
 static bool blames_part(kiln_status st) { return st == KILN_E_INPUT || st == KILN_E_IO; }
 
-/* ---- --part: what is left to do ------------------------------------------------------------------------------------------- */
+/* ---- --part: what is left to do -------------------------------------------------------------- */
 static int by_bytes(const void *a, const void *b) { return memcmp(a, b, sizeof(kiln_hash)); }
 
 static bool has_key(const kiln_part *p, const kiln_hash *key)
@@ -159,8 +166,10 @@ done:
     return st;
 }
 
-/* Gives the shard of each unit that was due at the plan, by its place in that list: (*shard_of)[*n_planned]. free(*shard_of). */
-static kiln_status cut_plan(const kiln_job *j, uint64_t n, uint32_t n_shards, uint32_t **shard_of, kiln_error *err)
+/* Gives the shard of each unit that was due at the plan, by its place in that list:
+ * (*shard_of)[*n_planned]. free(*shard_of). */
+static kiln_status cut_plan(const kiln_job *j, uint64_t n, uint32_t n_shards, uint32_t **shard_of,
+                            kiln_error *err)
 {
     kiln_status st;
     kiln_share *shares = NULL;
@@ -171,7 +180,8 @@ static kiln_status cut_plan(const kiln_job *j, uint64_t n, uint32_t n_shards, ui
     for (uint64_t i = 0; i < n; i++)
         if (kiln_claim_has_due(&j->run->hosts.round->claim, i)) {
             const kiln_unit *u = &j->units[i];
-            shares[n_planned] = (kiln_share){.cost = u->cost, .group = u->group, .place = u->place, .number = n_planned};
+            shares[n_planned] = (kiln_share){
+                .cost = u->cost, .group = u->group, .place = u->place, .number = n_planned};
             n_planned++;
         }
     kiln_shares_sort(shares, n_planned);
@@ -181,10 +191,12 @@ done:
     return st;
 }
 
-/* Calls for each due unit, in order, with its shard. What is due now was due at the plan, or has been lost since. */
+/* Calls for each due unit, in order, with its shard. What is due now was due at the plan, or has
+ * been lost since. */
 typedef void each_fn(kiln_job *j, uint64_t item, uint32_t shard, void *context);
 
-static kiln_status each_due(kiln_job *j, uint64_t n, uint32_t n_shards, each_fn *each, void *context, kiln_error *err)
+static kiln_status each_due(kiln_job *j, uint64_t n, uint32_t n_shards, each_fn *each,
+                            void *context, kiln_error *err)
 {
     uint32_t *shard_of;
     uint64_t item = 0, planned = 0;
@@ -207,7 +219,7 @@ static void keep_own(kiln_job *j, uint64_t item, uint32_t shard, void *context)
     if (shard + 1 == j->run->hosts.round->shard) j->due[(*kept)++] = j->due[item];
 }
 
-/* ---- --part: the file ------------------------------------------------------------------------------------------------------ */
+/* ---- --part: the file ------------------------------------------------------------------------ */
 /* How often the scheduler has begun this task anew. It is part of a temporary name alone. */
 static uint32_t restarts(void)
 {
@@ -217,8 +229,9 @@ static uint32_t restarts(void)
 
 static void fill_info(const kiln_run *r, kiln_part_info *info)
 {
-    *info =
-        (kiln_part_info){.plan = r->hosts.round->claim.plan, .shard = r->hosts.round->shard, .shards = r->hosts.round->n_shards};
+    *info = (kiln_part_info){.plan = r->hosts.round->claim.plan,
+                             .shard = r->hosts.round->shard,
+                             .shards = r->hosts.round->n_shards};
     (void)snprintf(info->stage, sizeof info->stage, "%s", r->program->name);
 }
 
@@ -232,7 +245,8 @@ static kiln_status make_part(kiln_run *r, const kiln_part_info *info, kiln_error
 }
 
 /* Opens the part that is there of this task. *out NULL: none, or one that cannot be used. */
-static kiln_status open_own(const kiln_run *r, const char *folder, const char *name, kiln_part **out, kiln_error *err)
+static kiln_status open_own(const kiln_run *r, const char *folder, const char *name,
+                            kiln_part **out, kiln_error *err)
 {
     kiln_error why = {0};
     *out = NULL;
@@ -244,7 +258,8 @@ static kiln_status open_own(const kiln_run *r, const char *folder, const char *n
     return KILN_OK;
 }
 
-/* What the part that is there has goes into the one that is made in its place. Where that fails, this task computes it. */
+/* What the part that is there has goes into the one that is made in its place. Where that fails,
+ * this task computes it. */
 static kiln_status keep_units(kiln_job *j, kiln_part *own, const char *name, kiln_error *err)
 {
     kiln_run *r = j->run;
@@ -252,7 +267,8 @@ static kiln_status keep_units(kiln_job *j, kiln_part *own, const char *name, kil
     kiln_error why = {0};
     bool made_failed = false;
     kiln_status st = kiln_ram_need_gather(kiln_run_ram(r), kiln_part_ram(own), name, &why);
-    if (st == KILN_OK) st = kiln_part_gather(r->hosts.part, own, NULL, 0, &report, &made_failed, &why);
+    if (st == KILN_OK)
+        st = kiln_part_gather(r->hosts.part, own, NULL, 0, &report, &made_failed, &why);
     if (st == KILN_OK) (void)drop_done(j, own);
     if (st == KILN_OK || (!made_failed && (blames_part(st) || st == KILN_E_CAP))) return KILN_OK;
     return kiln_fail(err, st, "%s", why.msg);
@@ -273,7 +289,8 @@ kiln_status kiln_job_part_begin(kiln_job *j, uint64_t n, kiln_error *err)
     KILN_TRY(kiln_path_join(round->path, sizeof round->path, folder, name, err));
     KILN_TRY(kiln_make_parents(round->path, err));
     kiln_part_leftovers_drop(folder, r->program->name, false);
-    if (r->options->scratch_dir) kiln_part_leftovers_drop(r->options->scratch_dir, r->program->name, false);
+    if (r->options->scratch_dir)
+        kiln_part_leftovers_drop(r->options->scratch_dir, r->program->name, false);
     KILN_TRY(each_due(j, n, round->n_shards, keep_own, &kept, err));
     j->n_due = j->n_open = kept;
     KILN_TRY(open_own(r, folder, name, &own, err));
@@ -292,8 +309,9 @@ done:
     return st;
 }
 
-/* What this task has read was one state of the manifest, that of the plan: a gather that came before the task's end, or a plan that
- * was given up and made anew, may have changed it under its hands. */
+/* What this task has read was one state of the manifest, that of the plan: a gather that came
+ * before the task's end, or a plan that was given up and made anew, may have changed it under its
+ * hands. */
 static kiln_status check_unchanged(const kiln_run *r, kiln_error *err)
 {
     const kiln_round *round = r->hosts.round;
@@ -306,11 +324,14 @@ static kiln_status check_unchanged(const kiln_run *r, kiln_error *err)
     kiln_claim_release(&now);
     if (!stands)
         return kiln_fail(err, KILN_E_STALE,
-                         "the plan of '%s' that this task belongs to is closed, so its part is not needed any more", path);
+                         "the plan of '%s' that this task belongs to is closed, so its part is not "
+                         "needed any more",
+                         path);
     KILN_TRY(kiln_manifest_changes(r->manifest, &changes, err));
     if (changes == round->changes) return KILN_OK;
     return kiln_fail(err, KILN_E_BUSY,
-                     "'%s' was changed by a gather while this task read it, so its part may be wrong and is dropped; run it again",
+                     "'%s' was changed by a gather while this task read it, so its part may be "
+                     "wrong and is dropped; run it again",
                      path);
 }
 
@@ -321,7 +342,8 @@ kiln_status kiln_job_part_end(kiln_job *j, kiln_error *err)
     if (!part) return KILN_OK;
     KILN_TRY(check_unchanged(r, err));
     KILN_TRY(kiln_manifest_begin(part, err));
-    kiln_status st = kiln_run_record(r, r->quarantine.n_failed ? KILN_E_PARTIAL : KILN_OK, NULL, err);
+    kiln_status st =
+        kiln_run_record(r, r->quarantine.n_failed ? KILN_E_PARTIAL : KILN_OK, NULL, err);
     if (st == KILN_OK) st = kiln_manifest_commit(part, err);
     if (st != KILN_OK) {
         kiln_manifest_rollback(part);
@@ -335,7 +357,7 @@ kiln_status kiln_job_part_end(kiln_job *j, kiln_error *err)
     return KILN_OK;
 }
 
-/* ---- --gather -------------------------------------------------------------------------------------------------------------- */
+/* ---- --gather -------------------------------------------------------------------------------- */
 /* Renames a part that cannot be used, so that it is met once. */
 static void put_aside(const char *folder, const char *name, const kiln_error *why)
 {
@@ -343,10 +365,12 @@ static void put_aside(const char *folder, const char *name, const kiln_error *wh
     if (kiln_path_join(path, sizeof path, folder, name, NULL) != KILN_OK) return;
     (void)snprintf(bad, sizeof bad, "%s.bad", path);
     const bool renamed = rename(path, bad) == 0;
-    kiln_warn("%s; %s '%s'", why->msg, renamed ? "it is now" : "it cannot be renamed", renamed ? bad : path);
+    kiln_warn("%s; %s '%s'", why->msg, renamed ? "it is now" : "it cannot be renamed",
+              renamed ? bad : path);
 }
 
-/* Has the stage look for the files of what the part has brought. *why: of the first unit that is dropped. */
+/* Has the stage look for the files of what the part has brought. *why: of the first unit that is
+ * dropped. */
 static kiln_status check_files(kiln_job *j, const kiln_part *p, kiln_error *why, kiln_error *err)
 {
     kiln_run *r = j->run;
@@ -369,8 +393,9 @@ static kiln_status check_files(kiln_job *j, const kiln_part *p, kiln_error *why,
     return KILN_OK;
 }
 
-static kiln_status gather_one(kiln_job *j, const char *folder, const char *name, const kiln_hash *wanted, uint64_t n,
-                              kiln_part_memory **memory, kiln_error *err)
+static kiln_status gather_one(kiln_job *j, const char *folder, const char *name,
+                              const kiln_hash *wanted, uint64_t n, kiln_part_memory **memory,
+                              kiln_error *err)
 {
     kiln_run *r = j->run;
     kiln_part *p;
@@ -379,13 +404,15 @@ static kiln_status gather_one(kiln_job *j, const char *folder, const char *name,
     kiln_error why = {0};
     kiln_status st = open_part(r, folder, name, &p, &unreadable, &why);
     if (st == KILN_OK) st = kiln_ram_need_gather(kiln_run_ram(r), kiln_part_ram(p), name, &why);
-    if (st == KILN_OK) kiln_part_use_threads(p, kiln_devices_threads(r->common->threads)); /* no unit is in work now */
+    /* no unit is in work now */
+    if (st == KILN_OK) kiln_part_use_threads(p, kiln_devices_threads(r->common->threads));
     if (st == KILN_OK) kiln_part_use_memory(p, memory);
     if (st == KILN_OK) st = kiln_part_gather(r->manifest, p, wanted, n, &report, &own, &why);
     r->hosts.round->n_taken += report.inserted;
     r->lists.n_stored += report.inserted;
     r->lists.stored_bytes += report.bytes;
-    const kiln_status checked = p && !own && (st == KILN_OK || blames_part(st)) ? check_files(j, p, &why, err) : KILN_OK;
+    const kiln_status checked =
+        p && !own && (st == KILN_OK || blames_part(st)) ? check_files(j, p, &why, err) : KILN_OK;
     if (p) unreadable = kiln_part_unreadable(p);
     kiln_part_close(p);
     if (checked != KILN_OK) return checked;
@@ -411,7 +438,8 @@ static kiln_status list_wanted(const kiln_job *j, kiln_hash **out, uint64_t *n, 
     for (uint64_t i = 0; i < j->n_due; i++) sorted[i] = kiln_job_unit(j, i)->key;
     if (j->n_due) qsort(sorted, j->n_due, sizeof *sorted, by_bytes);
     for (uint64_t i = 0; i < j->n_due; i++)
-        if (n_sorted == 0 || !kiln_hash_equal(sorted[n_sorted - 1], sorted[i])) sorted[n_sorted++] = sorted[i];
+        if (n_sorted == 0 || !kiln_hash_equal(sorted[n_sorted - 1], sorted[i]))
+            sorted[n_sorted++] = sorted[i];
     for (uint64_t i = 0; i < j->n_due; i++) {
         const kiln_hash *key = &kiln_job_unit(j, i)->key;
         const kiln_hash *at = bsearch(key, sorted, n_sorted, sizeof *sorted, by_bytes);
@@ -451,8 +479,8 @@ typedef struct {
 static void put_range(shard_text *s)
 {
     if (s->status != KILN_OK || s->last == 0) return;
-    s->status =
-        kiln_buffer_printf(s->text, s->err, s->first == s->last ? "%s%u" : "%s%u-%u", s->text->size ? "," : "", s->first, s->last);
+    s->status = kiln_buffer_printf(s->text, s->err, s->first == s->last ? "%s%u" : "%s%u-%u",
+                                   s->text->size ? "," : "", s->first, s->last);
 }
 
 static void note_shard(kiln_job *j, uint64_t item, uint32_t shard, void *context)
@@ -468,8 +496,8 @@ static void note_shard(kiln_job *j, uint64_t item, uint32_t shard, void *context
     s->first = s->last = shard + 1;
 }
 
-/* Says which tasks are to be run again, as a scheduler's array takes them. why: what keeps this host from computing them; "": it
- * was told not to. */
+/* Says which tasks are to be run again, as a scheduler's array takes them. why: what keeps this
+ * host from computing them; "": it was told not to. */
 static kiln_status refuse_missing(kiln_job *j, uint64_t n, const char *why, kiln_error *err)
 {
     kiln_round *round = j->run->hosts.round;
@@ -478,14 +506,15 @@ static kiln_status refuse_missing(kiln_job *j, uint64_t n, const char *why, kiln
     KILN_TRY(each_due(j, n, round->claim.tasks, note_shard, &s, err));
     put_range(&s);
     KILN_TRY(s.status);
-    return kiln_fail(err, KILN_E_PARTIAL, "%s in no part; the first is '%s'%s%.300s; of %s, these compute them: %.400s",
+    return kiln_fail(err, KILN_E_PARTIAL,
+                     "%s in no part; the first is '%s'%s%.300s; of %s, these compute them: %.400s",
                      KILN_COUNT(j->n_due, "unit is|units are"), kiln_job_unit(j, 0)->name,
-                     *why ? "; this host cannot compute them: " : "", why, KILN_COUNT(round->claim.tasks, "task"),
-                     (const char *)round->missing.data);
+                     *why ? "; this host cannot compute them: " : "", why,
+                     KILN_COUNT(round->claim.tasks, "task"), (const char *)round->missing.data);
 }
 
-/* Computes nothing here if that was asked for, or if --devices names a kind that this host has not: then units that tasks have
- * given up are not tried again on what would not have their key. */
+/* Computes nothing here if that was asked for, or if --devices names a kind that this host has not:
+ * then units that tasks have given up are not tried again on what would not have their key. */
 static kiln_status refuse_or_compute_missing(kiln_job *j, uint64_t n, kiln_error *err)
 {
     kiln_error why = {0};
@@ -506,7 +535,9 @@ kiln_status kiln_job_gather(kiln_job *j, uint64_t n, kiln_error *err)
     kiln_status st;
     if (access(folder, F_OK) != 0 && errno == ENOENT)
         return kiln_fail(err, KILN_E_INPUT,
-                         "the folder '%s' of the parts does not exist; give --gather the folder that --part was given", folder);
+                         "the folder '%s' of the parts does not exist; give --gather the folder "
+                         "that --part was given",
+                         folder);
     KILN_GO(list_parts(j->run, j->run->hosts.round->claim.plan, folder, NULL, &names, err));
     KILN_GO(list_wanted(j, &wanted, &n_wanted, err));
     for (uint64_t i = 0; i < names.n && n_wanted; i++) {
@@ -516,8 +547,8 @@ kiln_status kiln_job_gather(kiln_job *j, uint64_t n, kiln_error *err)
     kiln_part_memory_free(memory);
     memory = NULL;
     KILN_GO(look_again(j, err));
-    kiln_say("gathered: %s from %s, %llu missing", KILN_COUNT(j->run->hosts.round->n_taken, "unit"), KILN_COUNT(names.n, "part"),
-             (unsigned long long)j->n_due);
+    kiln_say("gathered: %s from %s, %llu missing", KILN_COUNT(j->run->hosts.round->n_taken, "unit"),
+             KILN_COUNT(names.n, "part"), (unsigned long long)j->n_due);
     st = refuse_or_compute_missing(j, n, err);
 done:
     kiln_part_memory_free(memory);
@@ -536,7 +567,8 @@ void kiln_round_remove_parts(kiln_run *r)
     if (kiln_hash_is_zero(plan)) return;
     if (list_parts(r, plan, folder, NULL, &names, NULL) != KILN_OK) names.n = 0;
     for (uint64_t i = 0; i < names.n; i++)
-        if (kiln_path_join(path, sizeof path, folder, names.names[i], NULL) == KILN_OK && unlink(path) != 0)
+        if (kiln_path_join(path, sizeof path, folder, names.names[i], NULL) == KILN_OK &&
+            unlink(path) != 0)
             kiln_warn("the part '%s' could not be removed: %s", path, strerror(errno));
     free(names.names);
     name_head(r, plan, of);

@@ -1,4 +1,5 @@
-/* Cutting a list into ranges of about equal cost. Costs are added as doubles in one order, so that every host comes to the same. */
+/* Cutting a list into ranges of about equal cost. Costs are added as doubles in one order, so that
+ * every host comes to the same. */
 #include "stages/engine/hosts/shards.h"
 
 #include <stdbool.h>
@@ -30,13 +31,15 @@ void kiln_shards_cut(const kiln_share *units, uint64_t n, uint32_t n_shards, uin
     for (uint64_t i = 0; i < n; i++) total += weight(&units[i]);
     for (uint64_t first = 0, end; first < n; first = end) {
         double together = weight(&units[first]);
-        for (end = first + 1; end < n && units[first].group && units[end].group == units[first].group; end++)
+        for (end = first + 1;
+             end < n && units[first].group && units[end].group == units[first].group; end++)
             together += weight(&units[end]);
         const bool stays = together * n_shards * 2 < total;
         const uint32_t shard = shard_at(before + together / 2, total, n_shards);
         for (uint64_t i = first; i < end; i++) {
             const double own = weight(&units[i]);
-            shard_of[units[i].number] = stays || end == first + 1 ? shard : shard_at(before + own / 2, total, n_shards);
+            shard_of[units[i].number] =
+                stays || end == first + 1 ? shard : shard_at(before + own / 2, total, n_shards);
             before += own;
         }
     }

@@ -17,15 +17,19 @@ kiln_status kiln_no_descriptor(const char *what, kiln_error *err)
     struct rlimit most = {0};
     (void)getrlimit(RLIMIT_NOFILE, &most); /* 0 then, which is a number for people only */
     return kiln_fail(err, KILN_E_IO,
-                     "cannot %s: too many files are open; raise ulimit -n, which is %llu, or the system's fs.file-max", what,
-                     (unsigned long long)most.rlim_cur);
+                     "cannot %s: too many files are open; raise ulimit -n, which is %llu, or the "
+                     "system's fs.file-max",
+                     what, (unsigned long long)most.rlim_cur);
 }
 
 kiln_status kiln_memfd_new(int *fd, kiln_error *err)
 {
     *fd = memfd_create("kiln", MFD_CLOEXEC | MFD_ALLOW_SEALING);
-    if (*fd < 0 && (errno == EMFILE || errno == ENFILE)) return kiln_no_descriptor("make a shared memory file", err);
-    if (*fd < 0) return kiln_fail(err, KILN_E_NOMEM, "cannot make a shared memory file: %s", strerror(errno));
+    if (*fd < 0 && (errno == EMFILE || errno == ENFILE))
+        return kiln_no_descriptor("make a shared memory file", err);
+    if (*fd < 0)
+        return kiln_fail(err, KILN_E_NOMEM, "cannot make a shared memory file: %s",
+                         strerror(errno));
     return KILN_OK;
 }
 
@@ -34,13 +38,16 @@ kiln_status kiln_memfd_write(int fd, uint64_t at, const void *data, size_t bytes
     size_t done;
     const int why = kiln_file_pwrite(fd, at, data, bytes, &done);
     if (why == 0) return KILN_OK;
-    if (why == EFBIG) return kiln_file_write_failed("shared memory", why, err); /* ulimit -f counts here too */
-    return kiln_fail(err, KILN_E_NOMEM, "cannot put %zu bytes into shared memory: %s", bytes - done, strerror(why));
+    /* ulimit -f counts here too */
+    if (why == EFBIG) return kiln_file_write_failed("shared memory", why, err);
+    return kiln_fail(err, KILN_E_NOMEM, "cannot put %zu bytes into shared memory: %s", bytes - done,
+                     strerror(why));
 }
 
 kiln_status kiln_memfd_seal(int fd, kiln_error *err)
 {
-    /* not F_SEAL_WRITE: the kernel refuses it with EBUSY while anything holds one of the file's pages for a moment */
+    /* not F_SEAL_WRITE: the kernel refuses it with EBUSY while anything holds one of the file's
+     * pages for a moment */
     if (fcntl(fd, F_ADD_SEALS, F_SEAL_SHRINK | F_SEAL_GROW | F_SEAL_SEAL) != 0)
         return kiln_fail(err, KILN_E_IO, "cannot seal a shared memory file: %s", strerror(errno));
     return KILN_OK;
@@ -56,10 +63,12 @@ uint64_t kiln_memfd_holds(int fd)
 static kiln_status check_size(int fd, uint64_t bytes, kiln_error *err)
 {
     struct stat s;
-    if (fstat(fd, &s) != 0) return kiln_fail(err, KILN_E_IO, "cannot access shared memory: %s", strerror(errno));
+    if (fstat(fd, &s) != 0)
+        return kiln_fail(err, KILN_E_IO, "cannot access shared memory: %s", strerror(errno));
     if (bytes == 0 || (uint64_t)s.st_size != bytes)
-        return kiln_fail(err, KILN_E_BUG, "shared memory of %lld bytes came, but %llu were announced", (long long)s.st_size,
-                         (unsigned long long)bytes);
+        return kiln_fail(err, KILN_E_BUG,
+                         "shared memory of %lld bytes came, but %llu were announced",
+                         (long long)s.st_size, (unsigned long long)bytes);
     return KILN_OK;
 }
 
@@ -82,8 +91,8 @@ kiln_status kiln_memfd_map(int fd, uint64_t bytes, void **data, kiln_error *err)
     KILN_TRY(check_size(fd, bytes, err));
     void *map = mmap(NULL, bytes, PROT_READ, MAP_PRIVATE, fd, 0);
     if (map == MAP_FAILED)
-        return kiln_fail(err, KILN_E_NOMEM, "cannot map %llu bytes of shared memory: %s", (unsigned long long)bytes,
-                         strerror(errno));
+        return kiln_fail(err, KILN_E_NOMEM, "cannot map %llu bytes of shared memory: %s",
+                         (unsigned long long)bytes, strerror(errno));
     *data = map;
     return KILN_OK;
 }

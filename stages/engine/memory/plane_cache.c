@@ -1,8 +1,9 @@
 /* A cache of decoded planes that drops the least recently used ones.
  *
- * Planes are found by the hashes of their content, so a plane that two layers share is decoded once. Planes of the chunk that is
- * asked for are never dropped, because the caller may hold all planes of a chunk. A hash table with chains finds a plane; a list in
- * the order of use says which one is dropped first.
+ * Planes are found by the hashes of their content, so a plane that two layers share is decoded
+ * once. Planes of the chunk that is asked for are never dropped, because the caller may hold all
+ * planes of a chunk. A hash table with chains finds a plane; a list in the order of use says which
+ * one is dropped first.
  *
  * Planes have pages of their own instead of a place in malloc's heap, however much malloc is told
  * to keep (kiln_memory_keep). In the heap, the hole of a dropped plane stays taken while anything
@@ -56,7 +57,10 @@ static uint32_t chain_number(kiln_hash key)
     return h % CHAINS;
 }
 
-static entry **chain_of(kiln_plane_cache *c, kiln_hash key) { return &c->chains[chain_number(key)]; }
+static entry **chain_of(kiln_plane_cache *c, kiln_hash key)
+{
+    return &c->chains[chain_number(key)];
+}
 
 static void unlink_use(kiln_plane_cache *c, entry *e)
 {
@@ -77,7 +81,8 @@ static kiln_status take_plane(uint64_t bytes, unsigned char **out, kiln_error *e
     if (bytes < PAGES_FROM) return kiln_alloc_unset((void **)out, bytes, 1, "a decoded plane", err);
     void *pages = mmap(NULL, bytes, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
     if (pages == MAP_FAILED)
-        return kiln_fail(err, KILN_E_NOMEM, "out of memory for a decoded plane: %llu bytes", (unsigned long long)bytes);
+        return kiln_fail(err, KILN_E_NOMEM, "out of memory for a decoded plane: %llu bytes",
+                         (unsigned long long)bytes);
     kiln_memory_use_large_pages(pages, (size_t)bytes);
     *out = pages;
     return KILN_OK;
@@ -141,7 +146,8 @@ static entry *find(const kiln_plane_cache *c, const kiln_plane *p)
 static kiln_status add(kiln_plane_cache *c, const kiln_plane *p, entry **out, kiln_error *err)
 {
     entry *e;
-    assert(!find(c, p)); /* or two entries would have its key, and one of them would never be found */
+    /* or two entries would have its key, and one of them would never be found */
+    assert(!find(c, p));
     KILN_TRY(KILN_ALLOC(&e, 1, "the cache of planes", err));
     const kiln_status st = take_plane(p->data.raw_bytes, &e->data, err);
     if (st != KILN_OK) {
@@ -160,14 +166,15 @@ static kiln_status add(kiln_plane_cache *c, const kiln_plane *p, entry **out, ki
 }
 
 /* On the thread that calls: several make the pages of their planes at the same time. */
-static kiln_status read_plane(kiln_manifest *m, const kiln_chunk *chunk, const kiln_plane *p, entry *e, kiln_error *err)
+static kiln_status read_plane(kiln_manifest *m, const kiln_chunk *chunk, const kiln_plane *p,
+                              entry *e, kiln_error *err)
 {
     kiln_memory_populate(e->data, (size_t)e->bytes);
     return kiln_plane_read(m, chunk, p->name, e->data, (size_t)e->bytes, err);
 }
 
-static kiln_status load(kiln_plane_cache *c, kiln_manifest *m, const kiln_chunk *chunk, const kiln_plane *p, entry **out,
-                        kiln_error *err)
+static kiln_status load(kiln_plane_cache *c, kiln_manifest *m, const kiln_chunk *chunk,
+                        const kiln_plane *p, entry **out, kiln_error *err)
 {
     evict_for(c, p->data.raw_bytes, chunk);
     KILN_TRY(add(c, p, out, err));
@@ -176,8 +183,8 @@ static kiln_status load(kiln_plane_cache *c, kiln_manifest *m, const kiln_chunk 
     return st;
 }
 
-kiln_status kiln_plane_cache_get(kiln_plane_cache *c, kiln_manifest *m, const kiln_chunk *chunk, const char *plane,
-                                 const void **data, kiln_error *err)
+kiln_status kiln_plane_cache_get(kiln_plane_cache *c, kiln_manifest *m, const kiln_chunk *chunk,
+                                 const char *plane, const void **data, kiln_error *err)
 {
     const kiln_plane *p = kiln_chunk_plane(chunk, plane);
     if (!p) return kiln_fail(err, KILN_E_INPUT, "chunk '%s' has no plane '%s'", chunk->name, plane);
@@ -193,16 +200,17 @@ kiln_status kiln_plane_cache_get(kiln_plane_cache *c, kiln_manifest *m, const ki
     return KILN_OK;
 }
 
-/* ---- ahead ------------------------------------------------------------------------------------------------------------- */
+/* ---- ahead ----------------------------------------------------------------------------------- */
 typedef struct {
     entry *e;
     const kiln_chunk *chunk;
     const kiln_plane *plane;
 } job;
 
-/* Adds entries for missing planes, up to the budget, and makes a job of each. These entries are the newest, so making room for one
- * does not drop another. */
-static kiln_status add_missing(kiln_plane_cache *c, const kiln_planes_of_chunks *wanted, job *jobs, uint32_t *n, kiln_error *err)
+/* Adds entries for missing planes, up to the budget, and makes a job of each. These entries are the
+ * newest, so making room for one does not drop another. */
+static kiln_status add_missing(kiln_plane_cache *c, const kiln_planes_of_chunks *wanted, job *jobs,
+                               uint32_t *n, kiln_error *err)
 {
     uint64_t bytes = 0;
     for (uint32_t i = 0; i < wanted->n_chunks * wanted->n_planes; i++) {
@@ -220,7 +228,8 @@ static kiln_status add_missing(kiln_plane_cache *c, const kiln_planes_of_chunks 
 }
 
 /* Decodes the jobs. If several fail, *err is that of one of them. */
-static kiln_status decode(const job *jobs, uint32_t n_jobs, kiln_manifest *const *m, unsigned n, kiln_error *err)
+static kiln_status decode(const job *jobs, uint32_t n_jobs, kiln_manifest *const *m, unsigned n,
+                          kiln_error *err)
 {
     kiln_status st = KILN_OK;
 #pragma omp parallel for num_threads(n) schedule(dynamic)
@@ -238,7 +247,8 @@ static kiln_status decode(const job *jobs, uint32_t n_jobs, kiln_manifest *const
     return st;
 }
 
-bool kiln_plane_cache_has(const kiln_plane_cache *c, const kiln_chunk *chunk, const char *const *planes, uint32_t n_planes)
+bool kiln_plane_cache_has(const kiln_plane_cache *c, const kiln_chunk *chunk,
+                          const char *const *planes, uint32_t n_planes)
 {
     bool all = true;
     for (uint32_t i = 0; i < n_planes; i++) {
@@ -248,15 +258,17 @@ bool kiln_plane_cache_has(const kiln_plane_cache *c, const kiln_chunk *chunk, co
     return all;
 }
 
-kiln_status kiln_plane_cache_ahead(kiln_plane_cache *c, kiln_manifest *const *m, unsigned n, const kiln_planes_of_chunks *wanted,
-                                   kiln_error *err)
+kiln_status kiln_plane_cache_ahead(kiln_plane_cache *c, kiln_manifest *const *m, unsigned n,
+                                   const kiln_planes_of_chunks *wanted, kiln_error *err)
 {
     job *jobs;
     uint32_t n_jobs = 0;
-    KILN_TRY(KILN_ALLOC(&jobs, (uint64_t)wanted->n_chunks * wanted->n_planes, "planes to decode", err));
+    KILN_TRY(
+        KILN_ALLOC(&jobs, (uint64_t)wanted->n_chunks * wanted->n_planes, "planes to decode", err));
     kiln_status st = add_missing(c, wanted, jobs, &n_jobs, err);
     if (st == KILN_OK) st = decode(jobs, n_jobs, m, n, err);
-    for (uint32_t i = 0; st != KILN_OK && i < n_jobs; i++) drop(c, jobs[i].e); /* it is not known which are complete */
+    /* it is not known which are complete */
+    for (uint32_t i = 0; st != KILN_OK && i < n_jobs; i++) drop(c, jobs[i].e);
     free(jobs);
     return st;
 }

@@ -1,9 +1,10 @@
-/* How much host memory may be taken: the least of what the kernel calls available, what the limits of this process's cgroups leave,
- * up to the root of the tree, and what RLIMIT_AS and RLIMIT_DATA leave.
+/* How much host memory may be taken: the least of what the kernel calls available, what the limits
+ * of this process's cgroups leave, up to the root of the tree, and what RLIMIT_AS and RLIMIT_DATA
+ * leave.
  *
- * Pages of files in a cgroup count as free, because the kernel drops them when memory is needed. Inside a container the path in
- * /proc/self/cgroup may not exist under the mount. Then the folders above it are tried, and at last the mount itself, which is the
- * container's own group. */
+ * Pages of files in a cgroup count as free, because the kernel drops them when memory is needed.
+ * Inside a container the path in /proc/self/cgroup may not exist under the mount. Then the folders
+ * above it are tried, and at last the mount itself, which is the container's own group. */
 #include "stages/engine/memory/ram_free.h"
 
 #include "base/file.h"
@@ -17,14 +18,18 @@
 
 enum { LINE = KILN_PATH_MAX + 128 };
 
-/* Files of the two kinds of hierarchy: cgroup-v2.rst and cgroup-v1/memory.rst of the kernel's documentation. */
+/* Files of the two kinds of hierarchy: cgroup-v2.rst and cgroup-v1/memory.rst of the kernel's
+ * documentation. */
 typedef struct {
     const char *mount;
     const char *limits[2]; /* the second may be NULL */
     const char *usage;
     const char *files[2]; /* lines of memory.stat */
 } hierarchy;
-static const hierarchy v2 = {"/sys/fs/cgroup", {"memory.max", "memory.high"}, "memory.current", {"active_file", "inactive_file"}};
+static const hierarchy v2 = {"/sys/fs/cgroup",
+                             {"memory.max", "memory.high"},
+                             "memory.current",
+                             {"active_file", "inactive_file"}};
 static const hierarchy v1 = {"/sys/fs/cgroup/memory",
                              {"memory.limit_in_bytes", NULL},
                              "memory.usage_in_bytes",
@@ -64,7 +69,8 @@ static uint64_t group_leaves(const hierarchy *h, const char *folder)
     char stat[LINE];
     uint64_t limit = UINT64_MAX, used, one;
     for (size_t i = 0; i < 2; i++)
-        if (h->limits[i] && read_number(folder, h->limits[i], &one)) limit = kiln_min_u64(limit, one);
+        if (h->limits[i] && read_number(folder, h->limits[i], &one))
+            limit = kiln_min_u64(limit, one);
     if (limit == UINT64_MAX || !read_number(folder, h->usage, &used)) return UINT64_MAX;
     if ((size_t)snprintf(stat, sizeof stat, "%s/memory.stat", folder) < sizeof stat) {
         const uint64_t files = read_field(stat, h->files[0], 0) + read_field(stat, h->files[1], 0);
@@ -78,7 +84,8 @@ static uint64_t tree_leaves(const hierarchy *h, const char *root, const char *pa
     char folder[LINE];
     uint64_t leaves = UINT64_MAX;
     const size_t mount = strlen(root) + strlen(h->mount);
-    if ((size_t)snprintf(folder, sizeof folder, "%s%s%s", root, h->mount, path) >= sizeof folder) return leaves;
+    if ((size_t)snprintf(folder, sizeof folder, "%s%s%s", root, h->mount, path) >= sizeof folder)
+        return leaves;
     for (;;) {
         leaves = kiln_min_u64(leaves, group_leaves(h, folder));
         char *slash = strrchr(folder, '/');
@@ -87,12 +94,14 @@ static uint64_t tree_leaves(const hierarchy *h, const char *root, const char *pa
     }
 }
 
-/* "0::/user.slice" is of version 2, "4:memory:/docker/7f2c" of version 1, whose line may name several controllers. */
+/* "0::/user.slice" is of version 2, "4:memory:/docker/7f2c" of version 1, whose line may name
+ * several controllers. */
 static uint64_t cgroups_leave(const char *root)
 {
     char line[LINE];
     uint64_t leaves = UINT64_MAX;
-    if ((size_t)snprintf(line, sizeof line, "%s/proc/self/cgroup", root) >= sizeof line) return leaves;
+    if ((size_t)snprintf(line, sizeof line, "%s/proc/self/cgroup", root) >= sizeof line)
+        return leaves;
     FILE *f = fopen(line, "re");
     if (!f) return leaves;
     while (fgets(line, sizeof line, f)) {
@@ -121,7 +130,8 @@ static uint64_t limit_of(int kind)
 static uint64_t available_bytes(const char *root)
 {
     char path[LINE];
-    if ((size_t)snprintf(path, sizeof path, "%s/proc/meminfo", root) >= sizeof path) return UINT64_MAX;
+    if ((size_t)snprintf(path, sizeof path, "%s/proc/meminfo", root) >= sizeof path)
+        return UINT64_MAX;
     const uint64_t kib = read_field(path, "MemAvailable", UINT64_MAX);
     return kib < UINT64_MAX / 1024 ? 1024 * kib : UINT64_MAX;
 }
@@ -132,8 +142,10 @@ uint64_t kiln_ram_free_by(const char *root, kiln_ram_bound *by)
         uint64_t bytes;
         kiln_ram_bound by;
     } bounds[] = {
-        {available_bytes(root), {"the machine's free memory", "end other programs, or use a larger machine"}},
-        {cgroups_leave(root), {"the cgroup's memory limit", "raise the limit of the container or job"}},
+        {available_bytes(root),
+         {"the machine's free memory", "end other programs, or use a larger machine"}},
+        {cgroups_leave(root),
+         {"the cgroup's memory limit", "raise the limit of the container or job"}},
         {limit_of(RLIMIT_AS), {"the limit of 'ulimit -v'", "raise it"}},
         {limit_of(RLIMIT_DATA), {"the limit of 'ulimit -d'", "raise it"}},
     };

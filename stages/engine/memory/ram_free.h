@@ -4,10 +4,11 @@
 
 #include <stdint.h>
 
-/* Returns how much memory may be taken now or UINT64_MAX if the system does not say. root: "", or for tests a folder
- * that stands for the root of /proc and /sys. */
+/* Returns how much memory may be taken now or UINT64_MAX if the system does not say. root: "", or
+ * for tests a folder that stands for the root of /proc and /sys. */
 uint64_t kiln_ram_free(const char *root);
-/* For people: what limits the free memory, and what can be done about it. Both are constant texts. */
+/* For people: what limits the free memory, and what can be done about it. Both are constant
+ * texts. */
 typedef struct {
     const char *what, *advice;
 } kiln_ram_bound;

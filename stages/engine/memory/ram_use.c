@@ -1,8 +1,9 @@
 /* What is really taken: RssAnon of parent and workers from /proc/PID/status, and each memfd once.
  *
- * A memfd is found through the descriptors of the processes. The parent counts those by itself that it has mapped and closed.
- * Mapped memfds also show as RssShmem, so the larger of the two sums is taken. The CUDA runtime's share is subtracted: each worker
- * on a GPU reports what it had right after its context was made. */
+ * A memfd is found through the descriptors of the processes. The parent counts those by itself that
+ * it has mapped and closed. Mapped memfds also show as RssShmem, so the larger of the two sums is
+ * taken. The CUDA runtime's share is subtracted: each worker on a GPU reports what it had right
+ * after its context was made. */
 #include "stages/engine/memory/ram_use.h"
 
 #include "base/file.h"
@@ -113,9 +114,13 @@ void kiln_ram_look(kiln_ram_use *u, const kiln_ram_process *processes, unsigned 
 
 int kiln_ram_report(const kiln_ram_use *u, json_t *summary)
 {
-    if (json_object_set_new(summary, "ram_cap_bytes", json_integer((json_int_t)u->cap)) != 0) return -1;
-    if (json_object_set_new(summary, "ram_predicted_bytes", json_integer((json_int_t)u->predicted)) != 0) return -1;
-    if (json_object_set_new(summary, "ram_peak_bytes", json_integer((json_int_t)u->peak)) != 0) return -1;
+    if (json_object_set_new(summary, "ram_cap_bytes", json_integer((json_int_t)u->cap)) != 0)
+        return -1;
+    if (json_object_set_new(summary, "ram_predicted_bytes",
+                            json_integer((json_int_t)u->predicted)) != 0)
+        return -1;
+    if (json_object_set_new(summary, "ram_peak_bytes", json_integer((json_int_t)u->peak)) != 0)
+        return -1;
     if (u->cuda == 0) return 0;
     return json_object_set_new(summary, "ram_cuda_bytes", json_integer((json_int_t)u->cuda));
 }
@@ -123,9 +128,11 @@ int kiln_ram_report(const kiln_ram_use *u, json_t *summary)
 void kiln_ram_judge(const kiln_ram_use *u)
 {
     char peak[32], cap[32], predicted[32];
-    if (u->predicted == 0) return; /* nothing was to be computed: what the program is by itself, no plan keeps below a cap */
+    /* nothing was to be computed: what the program is by itself, no plan keeps below a cap */
+    if (u->predicted == 0) return;
     if (u->cap == 0 || u->peak <= u->cap) return;
-    kiln_warn(
-        "the run took %s of host memory, but --ram allows %s and %s were predicted; the result is right, but please report this",
-        kiln_size_text(u->peak, peak), kiln_size_text(u->cap, cap), kiln_size_text(u->predicted, predicted));
+    kiln_warn("the run took %s of host memory, but --ram allows %s and %s were predicted; the "
+              "result is right, but please report this",
+              kiln_size_text(u->peak, peak), kiln_size_text(u->cap, cap),
+              kiln_size_text(u->predicted, predicted));
 }

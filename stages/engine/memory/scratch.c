@@ -1,13 +1,14 @@
-/* Scratch folders: data that a stage puts on disk because memory has no room for it, or because tasks on other hosts read it. A run
- * after a kill finds it again.
+/* Scratch folders: data that a stage puts on disk because memory has no room for it, or because
+ * tasks on other hosts read it. A run after a kill finds it again.
  *
- * The folder is BAKE.scratch/STAGE-KEY beside the manifest. Below --scratch-dir it is BAKE-PLACE.scratch/STAGE-KEY, where PLACE is
- * a hash of the manifest's real path, because bakes may share that folder and every manifest may be called manifest.db. The key is
- * of what the stage computes. A folder with another key belongs to a run that will not be continued; it is removed when a new
- * folder is made. The last one is removed when the stage's output becomes current.
+ * The folder is BAKE.scratch/STAGE-KEY beside the manifest. Below --scratch-dir it is
+ * BAKE-PLACE.scratch/STAGE-KEY, where PLACE is a hash of the manifest's real path, because bakes
+ * may share that folder and every manifest may be called manifest.db. The key is of what the stage
+ * computes. A folder with another key belongs to a run that will not be continued; it is removed
+ * when a new folder is made. The last one is removed when the stage's output becomes current.
  *
- * What --plan makes for tasks must be where all hosts see it, and --scratch-dir may be a disk of one host: it lies beside the
- * manifest, or below --shared-dir in a folder named likewise. */
+ * What --plan makes for tasks must be where all hosts see it, and --scratch-dir may be a disk of
+ * one host: it lies beside the manifest, or below --shared-dir in a folder named likewise. */
 #include "stages/engine/memory/scratch.h"
 
 #include "base/file.h"
@@ -42,15 +43,18 @@ static bool is_round(const kiln_engine_options *o) { return o->plan || o->part |
 
 static kiln_status fail_long(const char *manifest, kiln_error *err)
 {
-    return kiln_fail(err, KILN_E_INPUT, "the path of the scratch folder for '%s' is too long", manifest);
+    return kiln_fail(err, KILN_E_INPUT, "the path of the scratch folder for '%s' is too long",
+                     manifest);
 }
 
 static kiln_status check_dir(const char *option, const char *dir, kiln_error *err)
 {
     struct stat s;
     if (!dir || (stat(dir, &s) == 0 && S_ISDIR(s.st_mode))) return KILN_OK;
-    return kiln_fail(err, KILN_E_USAGE, "--%s takes a folder that exists, not '%s'; make it first, or correct the name", option,
-                     dir);
+    return kiln_fail(
+        err, KILN_E_USAGE,
+        "--%s takes a folder that exists, not '%s'; make it first, or correct the name", option,
+        dir);
 }
 
 kiln_status kiln_scratch_check(const kiln_engine_options *o, kiln_error *err)
@@ -59,25 +63,33 @@ kiln_status kiln_scratch_check(const kiln_engine_options *o, kiln_error *err)
     return check_dir("scratch-dir", o->scratch_dir, err);
 }
 
-/* Names the folder that holds the scratch folders of all stages. dir: --scratch-dir or --shared-dir, which bakes may share, so that
- * the name says whose it is; NULL: beside the manifest. */
+/* Names the folder that holds the scratch folders of all stages. dir: --scratch-dir or
+ * --shared-dir, which bakes may share, so that the name says whose it is; NULL: beside the
+ * manifest. */
 static kiln_status root_of(const char *manifest, const char *dir, char *out, kiln_error *err)
 {
     char name[KILN_PATH_MAX], hex[33];
     if (!dir) {
-        if ((size_t)snprintf(out, KILN_PATH_MAX, "%s.scratch", manifest) >= KILN_PATH_MAX) return fail_long(manifest, err);
+        if ((size_t)snprintf(out, KILN_PATH_MAX, "%s.scratch", manifest) >= KILN_PATH_MAX)
+            return fail_long(manifest, err);
         return KILN_OK;
     }
     char *real = realpath(manifest, NULL);
-    if (!real) return kiln_fail(err, KILN_E_IO, "cannot find where '%s' is: %s", manifest, strerror(errno));
+    if (!real)
+        return kiln_fail(err, KILN_E_IO, "cannot find where '%s' is: %s", manifest,
+                         strerror(errno));
     const kiln_hash place = kiln_hash_of(real, strlen(real));
     free(real);
-    if ((size_t)snprintf(name, sizeof name, "%s-%.16s.scratch", kiln_path_base(manifest), kiln_hash_hex(place, hex)) >= sizeof name)
+    if ((size_t)snprintf(name, sizeof name, "%s-%.16s.scratch", kiln_path_base(manifest),
+                         kiln_hash_hex(place, hex)) >= sizeof name)
         return fail_long(manifest, err);
     return kiln_path_join(out, KILN_PATH_MAX, dir, name, err);
 }
 
-static const char *chosen_dir(const kiln_engine_options *o) { return is_round(o) ? o->shared_dir : o->scratch_dir; }
+static const char *chosen_dir(const kiln_engine_options *o)
+{
+    return is_round(o) ? o->shared_dir : o->scratch_dir;
+}
 
 static kiln_status scratch_root(const kiln_scratch_folder *s, char *out, kiln_error *err)
 {
@@ -95,7 +107,8 @@ static void drop_others(const char *stage, const char *root, const char *keep)
 {
     char path[KILN_PATH_MAX];
     const size_t n = strlen(stage);
-    const int fd = open(root, O_RDONLY | O_DIRECTORY | O_NOFOLLOW | O_CLOEXEC); /* nothing is removed through a link */
+    /* nothing is removed through a link */
+    const int fd = open(root, O_RDONLY | O_DIRECTORY | O_NOFOLLOW | O_CLOEXEC);
     DIR *d = fd < 0 ? NULL : fdopendir(fd);
     if (fd >= 0 && !d) (void)close(fd);
     if (!d) return;
@@ -107,8 +120,8 @@ static void drop_others(const char *stage, const char *root, const char *keep)
     (void)closedir(d);
 }
 
-/* Adds up what the files of a folder take. After a kill the folder holds some, which the run uses or overwrites. Preallocated space
- * counts, and so do bytes that the file system compresses. */
+/* Adds up what the files of a folder take. After a kill the folder holds some, which the run uses
+ * or overwrites. Preallocated space counts, and so do bytes that the file system compresses. */
 static kiln_status held_bytes(const char *path, uint64_t *out, kiln_error *err)
 {
     enum { BLOCK = 512 }; /* of st_blocks */
@@ -117,7 +130,8 @@ static kiln_status held_bytes(const char *path, uint64_t *out, kiln_error *err)
     DIR *d = opendir(path);
     if (!d) return kiln_fail(err, KILN_E_IO, "cannot read '%s': %s", path, strerror(errno));
     for (const struct dirent *e = readdir(d); e; e = readdir(d)) {
-        if (fstatat(dirfd(d), e->d_name, &s, AT_SYMLINK_NOFOLLOW) != 0 || !S_ISREG(s.st_mode)) continue;
+        if (fstatat(dirfd(d), e->d_name, &s, AT_SYMLINK_NOFOLLOW) != 0 || !S_ISREG(s.st_mode))
+            continue;
         const uint64_t size = (uint64_t)s.st_size, taken = (uint64_t)s.st_blocks * BLOCK;
         *out += taken > size ? taken : size;
     }
@@ -125,9 +139,10 @@ static kiln_status held_bytes(const char *path, uint64_t *out, kiln_error *err)
     return KILN_OK;
 }
 
-/* Refuses links inside the folder that holds `root`, the first root_length bytes of `path`. That folder is the user's; its content
- * may be somebody else's. */
-static kiln_status refuse_links(const kiln_engine_options *o, const char *path, size_t root_length, kiln_error *err)
+/* Refuses links inside the folder that holds `root`, the first root_length bytes of `path`. That
+ * folder is the user's; its content may be somebody else's. */
+static kiln_status refuse_links(const kiln_engine_options *o, const char *path, size_t root_length,
+                                kiln_error *err)
 {
     const char *option = is_round(o) ? "--shared-dir" : "--scratch-dir";
     char folder[KILN_PATH_MAX], again[KILN_PATH_MAX];
@@ -138,22 +153,28 @@ static kiln_status refuse_links(const kiln_engine_options *o, const char *path, 
     return kiln_path_inside(again, sizeof again, folder, path + n, option, err);
 }
 
-kiln_status kiln_scratch_folder_check(const kiln_scratch_folder *s, uint64_t need_bytes, kiln_error *err)
+kiln_status kiln_scratch_folder_check(const kiln_scratch_folder *s, uint64_t need_bytes,
+                                      kiln_error *err)
 {
     struct statvfs fs;
     uint64_t held;
     char needed[32], held_text[32], free_text[32];
     KILN_TRY(held_bytes(s->path, &held, err));
-    if (statvfs(s->path, &fs) != 0) return kiln_fail(err, KILN_E_IO, "cannot access '%s': %s", s->path, strerror(errno));
+    if (statvfs(s->path, &fs) != 0)
+        return kiln_fail(err, KILN_E_IO, "cannot access '%s': %s", s->path, strerror(errno));
     const uint64_t free_bytes = (uint64_t)fs.f_bavail * fs.f_frsize;
     if (need_bytes <= held || need_bytes - held <= free_bytes) return KILN_OK;
-    return kiln_fail(
-        err, KILN_E_IO, "scratch needs %s below '%s', which holds %s, but only %s are free; make room, name another folder with %s",
-        kiln_size_text(need_bytes, needed), s->path, kiln_size_text(held, held_text), kiln_size_text(free_bytes, free_text),
-        is_round(s->options) ? "--shared-dir" : "--scratch-dir, or give more memory with --ram");
+    return kiln_fail(err, KILN_E_IO,
+                     "scratch needs %s below '%s', which holds %s, but only %s are free; make "
+                     "room, name another folder with %s",
+                     kiln_size_text(need_bytes, needed), s->path, kiln_size_text(held, held_text),
+                     kiln_size_text(free_bytes, free_text),
+                     is_round(s->options) ? "--shared-dir"
+                                          : "--scratch-dir, or give more memory with --ram");
 }
 
-kiln_status kiln_scratch_folder_make(kiln_scratch_folder *s, kiln_hash key, char *path, kiln_error *err)
+kiln_status kiln_scratch_folder_make(kiln_scratch_folder *s, kiln_hash key, char *path,
+                                     kiln_error *err)
 {
     char root[KILN_PATH_MAX], name[96];
     if (!s->manifest) return kiln_fail(err, KILN_E_BUG, "scratch needs a manifest");
@@ -184,7 +205,8 @@ void kiln_scratch_drop_shared(const kiln_engine_options *o, const char *manifest
     if (o->shared_dir) drop_in(manifest, o->shared_dir, stage);
 }
 
-/* A run and a plan that was given up may have had different folders. No claim stands, or it is this run's. */
+/* A run and a plan that was given up may have had different folders. No claim stands, or it is this
+ * run's. */
 void kiln_scratch_folder_drop(kiln_scratch_folder *s)
 {
     if (!s->manifest) return;
@@ -200,7 +222,8 @@ kiln_status kiln_scratch_folder_sync(const kiln_scratch_folder *s, kiln_error *e
     KILN_TRY(scratch_root(s, root, err));
     KILN_TRY(kiln_folder_sync(s->path, err));
     KILN_TRY(kiln_folder_sync(root, err));
-    return s->options->shared_dir ? kiln_folder_sync(s->options->shared_dir, err) : KILN_OK; /* else beside the claim */
+    /* else beside the claim */
+    return s->options->shared_dir ? kiln_folder_sync(s->options->shared_dir, err) : KILN_OK;
 }
 
 void kiln_scratch_folder_tidy(const kiln_scratch_folder *s)
@@ -210,8 +233,8 @@ void kiln_scratch_folder_tidy(const kiln_scratch_folder *s)
     if (rmdir(s->path) == 0) (void)rmdir(root); /* either stays when there is something in it */
 }
 
-kiln_status kiln_scratch_folder_path(const kiln_engine_options *o, const char *manifest, const char *stage, kiln_hash key,
-                                     char *path, kiln_error *err)
+kiln_status kiln_scratch_folder_path(const kiln_engine_options *o, const char *manifest,
+                                     const char *stage, kiln_hash key, char *path, kiln_error *err)
 {
     char root[KILN_PATH_MAX], name[96];
     KILN_TRY(root_of(manifest, chosen_dir(o), root, err));
@@ -244,7 +267,8 @@ kiln_status kiln_scratch_unnamed(const char *manifest, int *fd, char path[64], k
     (void)snprintf(name, sizeof name, "kiln-scratch.tmp.%ld", (long)getpid());
     KILN_TRY(kiln_path_join(file, sizeof file, folder, name, err));
     KILN_TRY(kiln_file_create(file, fd, err));
-    if (unlink(file) != 0) kiln_warn("the scratch file '%s' could not be removed: %s", file, strerror(errno));
+    if (unlink(file) != 0)
+        kiln_warn("the scratch file '%s' could not be removed: %s", file, strerror(errno));
     (void)snprintf(path, 64, "/proc/%ld/fd/%d", (long)getpid(), *fd);
     return KILN_OK;
 }

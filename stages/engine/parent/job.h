@@ -1,13 +1,14 @@
-/* job -- one call of kiln_run_units: its units, those that are due, the order in which they are handed out, and the results that
- * wait to be stored.
+/* job -- one call of kiln_run_units: its units, those that are due, the order in which they are
+ * handed out, and the results that wait to be stored.
  *
  *   run_units.c  finds the units that are due, plans the memory, starts the conversation
  *   pool.c       starts workers, hands units to them and receives their answers
  *   worker_failures.c    decides what happens to units that fail and to workers that die or hang
  *   arrivals.c   takes results and stores them in batches
  *
- * Everything runs in the parent's main thread, except one thread that stores a batch and one that gives the memory of the batch
- * before back. While the first runs, nothing else uses the manifest (kiln_job_store_end).
+ * Everything runs in the parent's main thread, except one thread that stores a batch and one that
+ * gives the memory of the batch before back. While the first runs, nothing else uses the manifest
+ * (kiln_job_store_end).
  */
 #ifndef KILN_STAGES_ENGINE_PARENT_JOB_H
 #define KILN_STAGES_ENGINE_PARENT_JOB_H
@@ -88,14 +89,22 @@ struct kiln_job {
     uint64_t batch_bytes, batch_since_ns;
     kiln_storing storing;
     kiln_giving_back giving_back;
-    uint64_t n_ready, n_taken; /* of a run that takes results in order (kiln_run_takes): so many of the first are done, are taken */
-    bool take_waits;           /* for its descriptor */
+    /* of a run that takes results in order (kiln_run_takes): so many of the first are done, are
+     * taken */
+    uint64_t n_ready, n_taken;
+    bool take_waits;                  /* for its descriptor */
     uint64_t n_answered, answered_ns; /* units that came back, and how long they took together */
     uint64_t look_ns;                 /* when kiln_job_look_after was last called */
     kiln_progress progress;
 };
 
-static inline kiln_unit *kiln_job_unit(const kiln_job *j, uint64_t item) { return &j->units[j->due[item]]; }
-static inline kiln_worker_process *kiln_job_worker(const kiln_job *j, unsigned slot) { return &j->home->workers[slot]; }
+static inline kiln_unit *kiln_job_unit(const kiln_job *j, uint64_t item)
+{
+    return &j->units[j->due[item]];
+}
+static inline kiln_worker_process *kiln_job_worker(const kiln_job *j, unsigned slot)
+{
+    return &j->home->workers[slot];
+}
 
 #endif

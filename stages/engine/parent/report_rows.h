@@ -9,7 +9,8 @@
 typedef struct {
     const char *name; /* its key; NULL: there is none */
     uint64_t n;       /* rows */
-    kiln_buffer text; /* of all of them, once there are more than KILN_ROWS_RECORDED; with --json alone */
+    /* of all of them, once there are more than KILN_ROWS_RECORDED; with --json alone */
+    kiln_buffer text;
 } kiln_report_rows;
 /* Leaves a list that is too long out of a run's record. Returns 0, or -1 if there is no memory. */
 int kiln_report_rows_leave_out(const kiln_report_rows *rows, json_t *record);

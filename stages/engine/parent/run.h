@@ -35,15 +35,19 @@ struct kiln_run {
     int64_t start_wall_ns;
     uint64_t start_ns;
     bool committed;
-    char stored[1024];      /* names of the parameters that came from the manifest, with a blank before and after each */
-    char partial_input[32]; /* an earlier stage that finished partially and is read by this one; "": none */
+    /* names of the parameters that came from the manifest, with a blank before and after each */
+    char stored[1024];
+    /* an earlier stage that finished partially and is read by this one; "": none */
+    char partial_input[32];
 };
 /* Returns where units of this run are stored: the manifest, or a part of it. */
 kiln_manifest *kiln_run_store(const kiln_run *r);
-/* Stores the KILN_KEYED options that were given; with --reset, drops all stored ones first. Inside a transaction. */
+/* Stores the KILN_KEYED options that were given; with --reset, drops all stored ones first. Inside
+ * a transaction. */
 kiln_status kiln_run_store_parameters(kiln_run *r, kiln_error *err) KILN_MUST_CHECK;
-/* Returns the status with which a run ends that failed with st. It turns KILN_E_USAGE into KILN_E_INPUT if the sentence names only
- * options whose values came from the manifest: then the user's command line is not wrong. */
+/* Returns the status with which a run ends that failed with st. It turns KILN_E_USAGE into
+ * KILN_E_INPUT if the sentence names only options whose values came from the manifest: then the
+ * user's command line is not wrong. */
 kiln_status kiln_run_blame_stored(const kiln_run *r, kiln_status st, kiln_error *err);
 
 #endif

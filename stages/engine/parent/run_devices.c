@@ -15,19 +15,24 @@
 #include <stdlib.h>
 #include <string.h>
 
-const kiln_device *kiln_home_device(const kiln_home *h, unsigned slot) { return &h->devices.items[h->devices.n > 1 ? slot : 0]; }
+const kiln_device *kiln_home_device(const kiln_home *h, unsigned slot)
+{
+    return &h->devices.items[h->devices.n > 1 ? slot : 0];
+}
 
 const char *kiln_run_named_kind(const kiln_run *r)
 {
-    return (r->program->flags & KILN_PROGRAM_CPU_ONLY) ? "cpu" : kiln_devices_named_kind(r->common->devices);
+    return (r->program->flags & KILN_PROGRAM_CPU_ONLY)
+               ? "cpu"
+               : kiln_devices_named_kind(r->common->devices);
 }
 
 /* Why a list is on the CPU. NO_REASON: it is where --devices says. */
 typedef enum { NO_REASON, CPU_ALONE, PACKS, LITTLE_WORK } cpu_reason;
 
-/* --devices says which GPUs may be used, and takes nothing from the CPU: a GPU has one worker, so what packs is on the CPU, where
- * every thread has one. What computes is on the GPUs that are named, whatever its size; `auto` opens none for a little work
- * (work.h). */
+/* --devices says which GPUs may be used, and takes nothing from the CPU: a GPU has one worker, so
+ * what packs is on the CPU, where every thread has one. What computes is on the GPUs that are
+ * named, whatever its size; `auto` opens none for a little work (work.h). */
 static cpu_reason why_cpu(const kiln_run *r)
 {
     if ((r->program->flags & KILN_PROGRAM_CPU_ONLY) || r->devices.on_cpu) return CPU_ALONE;
@@ -39,7 +44,8 @@ static cpu_reason why_cpu(const kiln_run *r)
 
 bool kiln_run_gpu_pays(double cpu_s)
 {
-    return kiln_work_pays(cpu_s, kiln_devices_threads(kiln_common_values.threads), kiln_rest_has_gpu());
+    return kiln_work_pays(cpu_s, kiln_devices_threads(kiln_common_values.threads),
+                          kiln_rest_has_gpu());
 }
 
 void kiln_run_expect_work(kiln_run *r, double cpu_s) { r->devices.work_s = cpu_s; }
@@ -50,16 +56,22 @@ static void say_choice(const kiln_run *r, cpu_reason reason, kiln_device_list *d
 {
     const unsigned threads = kiln_devices_threads(r->common->threads);
     const bool open = kiln_rest_has_gpu(), gpu = d->items[0].kind == KILN_DEVICE_CUDA;
-    if (reason == PACKS) (void)snprintf(d->note, sizeof d->note, "%s mostly packs, which is done on the CPU", r->program->name);
-    if (r->devices.work_s <= 0 || (reason != LITTLE_WORK && (!gpu || d->note[0] || kiln_devices_named_kind(r->common->devices))))
+    if (reason == PACKS)
+        (void)snprintf(d->note, sizeof d->note, "%s mostly packs, which is done on the CPU",
+                       r->program->name);
+    if (r->devices.work_s <= 0 ||
+        (reason != LITTLE_WORK &&
+         (!gpu || d->note[0] || kiln_devices_named_kind(r->common->devices))))
         return;
-    (void)snprintf(d->note, sizeof d->note, "%s has about %.2g s of work for %u thread%s, %s than %s a GPU takes (%g s)",
-                   r->program->name, r->devices.work_s / threads, threads, threads == 1 ? "" : "s", gpu ? "more" : "less",
-                   open ? "continuing with" : "opening", kiln_work_gpu_s(open));
+    (void)snprintf(d->note, sizeof d->note,
+                   "%s has about %.2g s of work for %u thread%s, %s than %s a GPU takes (%g s)",
+                   r->program->name, r->devices.work_s / threads, threads, threads == 1 ? "" : "s",
+                   gpu ? "more" : "less", open ? "continuing with" : "opening",
+                   kiln_work_gpu_s(open));
 }
 
-/* GPUs that are named must be there, although this list is on the CPU: a run whose later lists could not be computed ends before it
- * has computed the first. */
+/* GPUs that are named must be there, although this list is on the CPU: a run whose later lists
+ * could not be computed ends before it has computed the first. */
 static kiln_status find_named(kiln_run *r, kiln_error *err)
 {
     kiln_device_list *found;
@@ -93,12 +105,19 @@ kiln_status kiln_run_find_devices(kiln_run *r, kiln_error *err)
     return KILN_OK;
 }
 
-static bool is_cpu(const kiln_device_list *d) { return d->n == 1 && d->items[0].kind == KILN_DEVICE_CPU; }
+static bool is_cpu(const kiln_device_list *d)
+{
+    return d->n == 1 && d->items[0].kind == KILN_DEVICE_CPU;
+}
 
-static kiln_home *other_home(kiln_run *r) { return &r->devices.homes[r->devices.home == r->devices.homes]; }
+static kiln_home *other_home(kiln_run *r)
+{
+    return &r->devices.homes[r->devices.home == r->devices.homes];
+}
 
-/* Ends all workers, or lets them rest for a later stage, unless a list goes on beside those that follow. The next list is on the
- * other home, whose slots are as its last list left them. What was left is looked for again when its turn comes. */
+/* Ends all workers, or lets them rest for a later stage, unless a list goes on beside those that
+ * follow. The next list is on the other home, whose slots are as its last list left them. What was
+ * left is looked for again when its turn comes. */
 static void leave_home(kiln_run *r)
 {
     kiln_home *const left = r->devices.home;
@@ -110,7 +129,8 @@ static void leave_home(kiln_run *r)
     kiln_rest_wait();
     kiln_workers_stop(left->workers, left->n_workers);
     for (unsigned i = 0; i < KILN_SLOTS_MAX; i++)
-        left->workers[i].device = NULL; /* the next process is the first again, so that one that rests will do */
+        /* the next process is the first again, so that one that rests will do */
+        left->workers[i].device = NULL;
     left->devices.n = 0;
 }
 
@@ -120,14 +140,16 @@ static bool has_gpu(const kiln_run *r)
     kiln_device_list *found;
     if (KILN_ALLOC(&found, 1, "devices", &none) != KILN_OK) return true;
     const kiln_status st = kiln_devices_resolve(r->common->devices, found, &none);
-    const bool gpu = st != KILN_OK || !is_cpu(found) || found->passed_over; /* what is wrong is said before the next list */
+    /* what is wrong is said before the next list */
+    const bool gpu = st != KILN_OK || !is_cpu(found) || found->passed_over;
     free(found);
     return gpu;
 }
 
-/* Call it when what decides about the next lists has changed. Workers on the CPU keep what they have decoded where it stays the
- * CPU's turn, or there is no GPU to take their place. GPUs that were opened ahead are taken even if no list had work before them,
- * and so no device was looked for: looked for on this home, they would be opened twice. */
+/* Call it when what decides about the next lists has changed. Workers on the CPU keep what they
+ * have decoded where it stays the CPU's turn, or there is no GPU to take their place. GPUs that
+ * were opened ahead are taken even if no list had work before them, and so no device was looked
+ * for: looked for on this home, they would be opened twice. */
 static void change_home(kiln_run *r)
 {
     const bool to_cpu = why_cpu(r) != NO_REASON, found = r->devices.home->devices.n > 0;
@@ -159,8 +181,9 @@ bool kiln_run_open_ahead(kiln_run *r)
     r->devices.on_cpu = false;
     const cpu_reason reason = why_cpu(r);
     r->devices.on_cpu = on_cpu;
-    if (reason != NO_REASON || kiln_devices_resolve(r->common->devices, &h->devices, NULL) != KILN_OK || is_cpu(&h->devices) ||
-        !kiln_rest_fits(&r->ram, h->devices.n)) {
+    if (reason != NO_REASON ||
+        kiln_devices_resolve(r->common->devices, &h->devices, NULL) != KILN_OK ||
+        is_cpu(&h->devices) || !kiln_rest_fits(&r->ram, h->devices.n)) {
         h->devices.n = 0;
         return false;
     }
@@ -168,14 +191,16 @@ bool kiln_run_open_ahead(kiln_run *r)
     h->ahead = true;
     for (unsigned i = 0; i < h->devices.n && (!asked || i < asked); i++) {
         if (h->workers[i].retired || h->workers[i].pid > 0) continue;
-        if (kiln_worker_start(r, &h->devices.items[i], 0, &h->workers[i], NULL) != KILN_OK) continue;
+        if (kiln_worker_start(r, &h->devices.items[i], 0, &h->workers[i], NULL) != KILN_OK)
+            continue;
         if (h->n_workers <= i) h->n_workers = i + 1;
         r->ram.ahead += kiln_rest_start_bytes();
     }
     return true;
 }
 
-/* Each reads ahead within the least that its units will have, because how many have room is not known. */
+/* Each reads ahead within the least that its units will have, because how many have room is not
+ * known. */
 void kiln_run_open_early(kiln_run *r)
 {
     kiln_home *const h = r->devices.home;
@@ -191,7 +216,8 @@ void kiln_run_open_early(kiln_run *r)
     kiln_chat("opening %s while the units are planned", KILN_COUNT(n, "GPU"));
     for (unsigned i = 0; i < n; i++) {
         if (h->workers[i].retired || h->workers[i].pid > 0) continue;
-        if (kiln_worker_start(r, &h->devices.items[i], unit_ram, &h->workers[i], NULL) == KILN_OK && h->n_workers <= i)
+        if (kiln_worker_start(r, &h->devices.items[i], unit_ram, &h->workers[i], NULL) == KILN_OK &&
+            h->n_workers <= i)
             h->n_workers = i + 1;
     }
 }

@@ -1,5 +1,6 @@
-/* The units that this run gave up. Each is put into the manifest at once, so that it is there even if the run then dies. At the end
- * of the stage they replace all its earlier rows in the quarantine. */
+/* The units that this run gave up. Each is put into the manifest at once, so that it is there even
+ * if the run then dies. At the end of the stage they replace all its earlier rows in the
+ * quarantine. */
 #include "stages/engine/parent/run_quarantine.h"
 
 #include "base/count.h"
@@ -35,20 +36,23 @@ static kiln_status put_row(kiln_run *r, const kiln_quarantine_row *row, kiln_err
     return st;
 }
 
-kiln_status kiln_run_quarantine(kiln_run *r, const kiln_unit *u, const kiln_trial *trial, const char *device, const char *reason,
-                                kiln_error *err)
+kiln_status kiln_run_quarantine(kiln_run *r, const kiln_unit *u, const kiln_trial *trial,
+                                const char *device, const char *reason, kiln_error *err)
 {
     KILN_TRY(grow(&r->quarantine, err));
     kiln_quarantine_row *row = &r->quarantine.rows[r->quarantine.n++];
-    *row = (kiln_quarantine_row){.key = u->key, .attempts = trial->attempts, .failed_ns = kiln_wall_ns()};
+    *row = (kiln_quarantine_row){
+        .key = u->key, .attempts = trial->attempts, .failed_ns = kiln_wall_ns()};
     (void)snprintf(row->stage, sizeof row->stage, "%s", r->program->name);
     (void)snprintf(row->name, sizeof row->name, "%s", u->name);
     (void)snprintf(row->device, sizeof row->device, "%.159s", device);
     (void)snprintf(row->reason, sizeof row->reason, "%.1023s", reason);
-    if (u->optional || r->hosts.part) r->quarantine.n_failed++; /* the others of a part can be used without it */
+    /* the others of a part can be used without it */
+    if (u->optional || r->hosts.part) r->quarantine.n_failed++;
     kiln_warn("%s: '%s' is quarantined after %s, the last on %s: %s", r->program->name, u->name,
               KILN_COUNT(trial->attempts, "attempt"), device, reason);
-    const bool stored = r->manifest && !u->volatile_result && !u->was_cached && !kiln_run_is_once(r);
+    const bool stored =
+        r->manifest && !u->volatile_result && !u->was_cached && !kiln_run_is_once(r);
     return stored ? put_row(r, row, err) : KILN_OK;
 }
 
@@ -63,7 +67,8 @@ kiln_status kiln_run_quarantine_again(kiln_run *r, const kiln_quarantine_row *ro
 kiln_status kiln_run_store_quarantine(kiln_run *r, kiln_error *err)
 {
     KILN_TRY(kiln_quarantine_clear(r->manifest, r->program->name, err));
-    for (uint64_t i = 0; i < r->quarantine.n; i++) KILN_TRY(kiln_quarantine_put(r->manifest, &r->quarantine.rows[i], err));
+    for (uint64_t i = 0; i < r->quarantine.n; i++)
+        KILN_TRY(kiln_quarantine_put(r->manifest, &r->quarantine.rows[i], err));
     return KILN_OK;
 }
 
@@ -72,8 +77,10 @@ json_t *kiln_quarantine_json(const kiln_quarantine *q)
     json_t *list = json_array();
     for (uint64_t i = 0; list && i < q->n; i++) {
         const kiln_quarantine_row *row = &q->rows[i];
-        json_t *one = json_pack("{s:o, s:i, s:o, s:o}", "unit", kiln_json_string(row->name), "attempts", (int)row->attempts,
-                                "device", kiln_json_string(row->device), "reason", kiln_json_string(row->reason));
+        json_t *one =
+            json_pack("{s:o, s:i, s:o, s:o}", "unit", kiln_json_string(row->name), "attempts",
+                      (int)row->attempts, "device", kiln_json_string(row->device), "reason",
+                      kiln_json_string(row->reason));
         if (json_array_append_new(list, one) == 0) continue;
         json_decref(list);
         list = NULL;

@@ -1,5 +1,6 @@
-/* kiln_run_units: finds the units that are stored, has workers compute the others (pool.c), and stores the results (arrivals.c).
- * Results that have arrived are stored even if a failed unit, a signal or a full disk ends the list. */
+/* kiln_run_units: finds the units that are stored, has workers compute the others (pool.c), and
+ * stores the results (arrivals.c). Results that have arrived are stored even if a failed unit, a
+ * signal or a full disk ends the list. */
 #include "stages/engine/parent/run_units.h"
 
 #include "base/count.h"
@@ -18,7 +19,7 @@
 
 #include <stdlib.h>
 
-/* ---- what is due ------------------------------------------------------------------------------------------------------ */
+/* ---- what is due ----------------------------------------------------------------------------- */
 static kiln_status find_each(kiln_job *j, uint64_t n, kiln_error *err)
 {
     kiln_run *r = j->run;
@@ -30,7 +31,8 @@ static kiln_status find_each(kiln_job *j, uint64_t n, kiln_error *err)
         u->counters_again = NULL;
         if (!u->volatile_result) KILN_TRY(kiln_run_uses(r, u->key, err));
         const bool chosen = kiln_selection_has(&r->selection, u, i == 0);
-        if (!u->volatile_result && r->manifest) KILN_TRY(kiln_unit_find(r->manifest, u->key, &u->was_cached, &u->result, err));
+        if (!u->volatile_result && r->manifest)
+            KILN_TRY(kiln_unit_find(r->manifest, u->key, &u->was_cached, &u->result, err));
         if (chosen && (!u->was_cached || kiln_run_force(r)))
             j->due[j->n_due++] = i;
         else if (u->was_cached)
@@ -42,7 +44,8 @@ static kiln_status find_each(kiln_job *j, uint64_t n, kiln_error *err)
     return KILN_OK;
 }
 
-/* One transaction for all: of a unit that is stored, two thirds of the time were that of its own. Nothing is written in it. */
+/* One transaction for all: of a unit that is stored, two thirds of the time were that of its own.
+ * Nothing is written in it. */
 static kiln_status find_due(kiln_job *j, uint64_t n, kiln_error *err)
 {
     kiln_run *r = j->run;
@@ -55,17 +58,20 @@ static kiln_status find_due(kiln_job *j, uint64_t n, kiln_error *err)
     return st;
 }
 
-/* ---- which workers compute --------------------------------------------------------------------------------------- */
-/* Returns the number of workers that suits the CPU. Several of them share the threads, because one unit may not keep all threads
- * busy. */
+/* ---- which workers compute ------------------------------------------------------------------- */
+/* Returns the number of workers that suits the CPU. Several of them share the threads, because one
+ * unit may not keep all threads busy. */
 static unsigned cpu_workers(const kiln_run *r, unsigned n_threads)
 {
     enum { THREADS_EACH = 4 };
-    const unsigned n = (r->program->flags & KILN_PROGRAM_SERIAL) || r->devices.serial ? n_threads : n_threads / THREADS_EACH;
+    const unsigned n = (r->program->flags & KILN_PROGRAM_SERIAL) || r->devices.serial
+                           ? n_threads
+                           : n_threads / THREADS_EACH;
     return n < 1 ? 1 : n;
 }
 
-/* Opens n slots. Retired slots stay closed and keep their numbers; further slots take their place. */
+/* Opens n slots. Retired slots stay closed and keep their numbers; further slots take their
+ * place. */
 static void open_slots(kiln_job *j, unsigned n)
 {
     for (j->slots.n = 0; n > 0 && j->slots.n < KILN_SLOTS_MAX; j->slots.n++) {
@@ -75,8 +81,8 @@ static void open_slots(kiln_job *j, unsigned n)
     }
 }
 
-/* Returns the threads of a list: all, but that one that is open beside others leaves them one, and they leave it one for each of
- * its workers. */
+/* Returns the threads of a list: all, but that one that is open beside others leaves them one, and
+ * they leave it one for each of its workers. */
 static unsigned threads_for(const kiln_job *j)
 {
     const kiln_job *beside = j->run->lists.beside;
@@ -97,8 +103,9 @@ static kiln_status plan_memory(kiln_job *j, unsigned n_wanted, kiln_error *err)
     return kiln_ram_plan_make(ram, &l, &j->plan, err);
 }
 
-/* Plans the memory and opens the slots. With GPUs all of them are slots, so that a unit can be tried on another one; the plan says
- * how many work at a time. On the CPU there are as many slots as the plan has room for. */
+/* Plans the memory and opens the slots. With GPUs all of them are slots, so that a unit can be
+ * tried on another one; the plan says how many work at a time. On the CPU there are as many slots
+ * as the plan has room for. */
 static kiln_status make_plan(kiln_job *j, kiln_error *err)
 {
     kiln_run *r = j->run;
@@ -114,8 +121,10 @@ static kiln_status make_plan(kiln_job *j, kiln_error *err)
     KILN_TRY(plan_memory(j, wanted, err));
     j->n_threads = j->n_threads < j->plan.n_threads ? j->n_threads : j->plan.n_threads;
     open_slots(j, j->slots.one_device ? j->plan.n_workers : most);
-    if (kiln_slots_open(&j->slots) == 0) return kiln_fail(err, KILN_E_DEVICE, "no device is left to compute on");
-    for (unsigned i = j->plan.n_workers; i < j->home->n_workers; i++) /* of an earlier list, which had room for more */
+    if (kiln_slots_open(&j->slots) == 0)
+        return kiln_fail(err, KILN_E_DEVICE, "no device is left to compute on");
+    /* of an earlier list, which had room for more */
+    for (unsigned i = j->plan.n_workers; i < j->home->n_workers; i++)
         if (!j->home->workers[i].n_flight) kiln_workers_stop(&j->home->workers[i], 1);
     return KILN_OK;
 }
@@ -128,8 +137,8 @@ void kiln_run_takes(kiln_run *r, const kiln_unit_taker *t) { r->lists.taker = t;
 static kiln_status check_taker(const kiln_job *j, uint64_t n, kiln_error *err)
 {
     if (!j->run->lists.taker || j->n_due == n) return KILN_OK;
-    return kiln_fail(err, KILN_E_BUG, "%llu of %llu units are due, but all are needed in order", (unsigned long long)j->n_due,
-                     (unsigned long long)n);
+    return kiln_fail(err, KILN_E_BUG, "%llu of %llu units are due, but all are needed in order",
+                     (unsigned long long)j->n_due, (unsigned long long)n);
 }
 
 static kiln_status make_schedule(kiln_job *j, kiln_error *err)
@@ -137,15 +146,17 @@ static kiln_status make_schedule(kiln_job *j, kiln_error *err)
     kiln_schedule_item *items;
     KILN_TRY(KILN_ALLOC(&items, j->n_due, "the list of units", err));
     for (uint64_t i = 0; i < j->n_due; i++)
-        items[i] = (kiln_schedule_item){.cost = kiln_job_unit(j, i)->cost, .group = kiln_job_unit(j, i)->group};
+        items[i] = (kiln_schedule_item){.cost = kiln_job_unit(j, i)->cost,
+                                        .group = kiln_job_unit(j, i)->group};
     const kiln_status st = kiln_schedule_new(items, j->n_due, &j->slots, &j->schedule, err);
     free(items);
     return st;
 }
 
-/* ---- the list --------------------------------------------------------------------------------------------------------- */
-/* SQLite copies each blob into an array of its own. If a small part of the cap has room for it, its pages are kept from blob to
- * blob: under --ram 1G, faulting them in was a third of the storing thread's time. */
+/* ---- the list -------------------------------------------------------------------------------- */
+/* SQLite copies each blob into an array of its own. If a small part of the cap has room for it, its
+ * pages are kept from blob to blob: under --ram 1G, faulting them in was a third of the storing
+ * thread's time. */
 static void keep_arrays_of_blobs(const kiln_job *j)
 {
     enum { CAP_PART = 64, MOST = 32 << 20 };
@@ -165,10 +176,12 @@ static kiln_status work_off(kiln_job *j, kiln_error *err)
     keep_arrays_of_blobs(j);
     const kiln_status st = kiln_job_converse(j, err);
     kiln_progress_stop(&j->progress);
-    const kiln_status stored = kiln_job_store(j, st == KILN_OK ? err : NULL); /* what arrived is kept; the first failure is told */
+    /* what arrived is kept; the first failure is told */
+    const kiln_status stored = kiln_job_store(j, st == KILN_OK ? err : NULL);
     drop_arrays_of_blobs(j);
     if (st == KILN_OK) return stored;
-    if (stored != KILN_OK) kiln_warn("finished results could not be stored (%s)", kiln_status_text(stored));
+    if (stored != KILN_OK)
+        kiln_warn("finished results could not be stored (%s)", kiln_status_text(stored));
     kiln_workers_stop(j->home->workers, j->home->n_workers);
     return st;
 }
@@ -176,27 +189,32 @@ static kiln_status work_off(kiln_job *j, kiln_error *err)
 static kiln_work_sums sum_work(const kiln_job *j)
 {
     const kiln_run *r = j->run;
-    kiln_work_sums s = {.now_ns = kiln_now_ns(), .store_ns = r->lists.store_ns, .stored_bytes = r->lists.stored_bytes};
+    kiln_work_sums s = {.now_ns = kiln_now_ns(),
+                        .store_ns = r->lists.store_ns,
+                        .stored_bytes = r->lists.stored_bytes};
     for (unsigned i = 0; i < j->home->n_workers; i++) s.busy_ns += j->home->workers[i].busy_ns;
     return s;
 }
 
-/* Records how the time of a list was spent: busy_s is the sum over all workers, store_s the time in the parent's transactions. */
+/* Records how the time of a list was spent: busy_s is the sum over all workers, store_s the time in
+ * the parent's transactions. */
 static kiln_status record_list(const kiln_job *j, kiln_error *err)
 {
     kiln_run *r = j->run;
     const kiln_work_sums now = sum_work(j), *before = &j->before;
-    json_t *one = json_pack("{s:s, s:I, s:I, s:o, s:o, s:o, s:I}", "what", j->what, "units", (json_int_t)j->n_due, "workers",
-                            (json_int_t)j->plan.n_workers, "wall_s", kiln_json_real((double)(now.now_ns - before->now_ns) * 1e-9),
-                            "busy_s", kiln_json_real((double)(now.busy_ns - before->busy_ns) * 1e-9), "store_s",
-                            kiln_json_real((double)(now.store_ns - before->store_ns) * 1e-9), "stored_bytes",
-                            (json_int_t)(now.stored_bytes - before->stored_bytes));
+    json_t *one =
+        json_pack("{s:s, s:I, s:I, s:o, s:o, s:o, s:I}", "what", j->what, "units",
+                  (json_int_t)j->n_due, "workers", (json_int_t)j->plan.n_workers, "wall_s",
+                  kiln_json_real((double)(now.now_ns - before->now_ns) * 1e-9), "busy_s",
+                  kiln_json_real((double)(now.busy_ns - before->busy_ns) * 1e-9), "store_s",
+                  kiln_json_real((double)(now.store_ns - before->store_ns) * 1e-9), "stored_bytes",
+                  (json_int_t)(now.stored_bytes - before->stored_bytes));
     if (!r->report.lists) r->report.lists = json_array();
     if (json_array_append_new(r->report.lists, one) == 0) return KILN_OK;
     return kiln_fail(err, KILN_E_NOMEM, "cannot record the outcome of a list of units");
 }
 
-/* ---- a list ---------------------------------------------------------------------------------------------------------------- */
+/* ---- a list ---------------------------------------------------------------------------------- */
 static void job_free(kiln_job *j)
 {
     if (!j) return;
@@ -207,7 +225,8 @@ static void job_free(kiln_job *j)
     free(j);
 }
 
-static kiln_status job_new(kiln_run *r, const char *what, kiln_unit *units, kiln_job **out, kiln_error *err)
+static kiln_status job_new(kiln_run *r, const char *what, kiln_unit *units, kiln_job **out,
+                           kiln_error *err)
 {
     KILN_TRY(kiln_interrupt_check(err));
     if (!r->program->unit) return kiln_fail(err, KILN_E_BUG, "%s has no units", r->program->name);
@@ -242,17 +261,21 @@ static kiln_status run_list(kiln_job *j, uint64_t n, kiln_error *err)
     }
     KILN_TRY(kiln_run_refused(r, err)); /* --force: what differs */
     KILN_TRY(r->hosts.hooks->end_list(j, err));
-    if (r->hosts.cut)
-        return kiln_fail(err, KILN_E_PARTIAL, "the units are distributed"); /* the stage cannot go on; its program ends well */
+    if (r->hosts.cut) /* the stage cannot go on; its program ends well */
+        return kiln_fail(err, KILN_E_PARTIAL, "the units are distributed");
     r->selection.cut = r->selection.left > 0;
     if (r->selection.cut) /* the stage cannot go on; its program says so and ends well */
-        return kiln_fail(err, KILN_E_PARTIAL, "%llu of %s left", (unsigned long long)r->selection.left,
+        return kiln_fail(err, KILN_E_PARTIAL, "%llu of %s left",
+                         (unsigned long long)r->selection.left,
                          KILN_COUNT(r->lists.n_units, "unit is|units are"));
     return KILN_OK;
 }
 
-/* ---- a list beside others -------------------------------------------------------------------------------------------------- */
-bool kiln_run_is_beside(const kiln_run_lists *l, const kiln_home *h) { return l->beside && l->beside->home == h; }
+/* ---- a list beside others -------------------------------------------------------------------- */
+bool kiln_run_is_beside(const kiln_run_lists *l, const kiln_home *h)
+{
+    return l->beside && l->beside->home == h;
+}
 
 static bool all_volatile(const kiln_unit *units, uint64_t n)
 {
@@ -261,22 +284,27 @@ static bool all_volatile(const kiln_unit *units, uint64_t n)
     return true;
 }
 
-/* Says whether a list can be worked off while another is open: they have no workers, and no transactions, in common. */
+/* Says whether a list can be worked off while another is open: they have no workers, and no
+ * transactions, in common. */
 static bool may_go_beside(kiln_run *r, const kiln_unit *units, uint64_t n)
 {
     return !kiln_run_is_beside(&r->lists, r->devices.home) && all_volatile(units, n) &&
            kiln_ram_fits_beside(kiln_run_ram(r), units, n);
 }
 
-kiln_status kiln_run_units_beside(kiln_run *r, const char *what, kiln_unit *units, uint64_t n, kiln_error *err)
+kiln_status kiln_run_units_beside(kiln_run *r, const char *what, kiln_unit *units, uint64_t n,
+                                  kiln_error *err)
 {
     kiln_status st = KILN_OK;
     kiln_job *j = NULL;
     KILN_TRY(kiln_run_units_join(r, err));
     if (!all_volatile(units, n))
-        return kiln_fail(err, KILN_E_BUG, "%s: units whose results are stored cannot run beside other lists", what);
+        return kiln_fail(err, KILN_E_BUG,
+                         "%s: units whose results are stored cannot run beside other lists", what);
     if (r->lists.taker)
-        return kiln_fail(err, KILN_E_BUG, "%s: units whose results are needed in order cannot run beside other lists", what);
+        return kiln_fail(
+            err, KILN_E_BUG,
+            "%s: units whose results are needed in order cannot run beside other lists", what);
     KILN_GO(job_new(r, what, units, &j, err));
     KILN_GO(kiln_ram_need_list(kiln_run_ram(r), what, units, n, err));
     KILN_GO(find_due(j, n, err));
@@ -285,7 +313,8 @@ kiln_status kiln_run_units_beside(kiln_run *r, const char *what, kiln_unit *unit
     j->is_beside = true;
     KILN_GO(prepare(j, err));
     j->n_threads = j->plan.n_workers;
-    r->ram.beside = j->plan.workers + r->ram.results; /* they are held until the list ends, beside those of the next ones */
+    /* they are held until the list ends, beside those of the next ones */
+    r->ram.beside = j->plan.workers + r->ram.results;
     r->ram.results = 0;
     r->lists.beside = j;
     return KILN_OK;
@@ -316,7 +345,8 @@ void kiln_run_units_drop(kiln_run *r)
     job_free(j);
 }
 
-kiln_status kiln_run_units(kiln_run *r, const char *what, kiln_unit *units, uint64_t n, kiln_error *err)
+kiln_status kiln_run_units(kiln_run *r, const char *what, kiln_unit *units, uint64_t n,
+                           kiln_error *err)
 {
     kiln_job *j = NULL;
     kiln_status st = KILN_OK;

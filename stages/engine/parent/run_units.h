@@ -16,7 +16,8 @@ typedef struct {
     kiln_buffer used;                /* keys of the units of all lists, possibly several times */
     uint64_t store_ns, stored_bytes; /* time and bytes of the transactions that stored units */
 } kiln_run_lists;
-/* Says whether a list is open beside others (kiln_run_units_beside) and has its workers on this home. */
+/* Says whether a list is open beside others (kiln_run_units_beside) and has its workers on this
+ * home. */
 bool kiln_run_is_beside(const kiln_run_lists *l, const kiln_home *h);
 
 #endif

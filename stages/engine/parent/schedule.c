@@ -1,6 +1,7 @@
-/* The schedule keeps all items in one array, `order`, bundle after bundle. A bundle is a group, or a single item; bundles are
- * sorted by cost. A slot holds at most one bundle and takes items from its front; an idle slot steals from the back of another's
- * bundle. So both keep using what neighbouring items share. */
+/* The schedule keeps all items in one array, `order`, bundle after bundle. A bundle is a group, or
+ * a single item; bundles are sorted by cost. A slot holds at most one bundle and takes items from
+ * its front; an idle slot steals from the back of another's bundle. So both keep using what
+ * neighbouring items share. */
 #include "stages/engine/parent/schedule.h"
 
 #include "base/memory.h"
@@ -30,7 +31,7 @@ struct kiln_schedule {
     int64_t holds[KILN_SLOTS_MAX];
 };
 
-/* ---- making it -------------------------------------------------------------------------------------------------------- */
+/* ---- making it ------------------------------------------------------------------------------- */
 typedef struct {
     uint64_t group, item;
 } grouped;
@@ -42,7 +43,8 @@ static int by_group(const void *a, const void *b)
     return (x->item > y->item) - (x->item < y->item);
 }
 
-/* A bundle while bundles are sorted: by cost, then by its first item. `first` is an index into the list sorted by group. */
+/* A bundle while bundles are sorted: by cost, then by its first item. `first` is an index into the
+ * list sorted by group. */
 typedef struct {
     uint64_t cost, item, first, end;
 } weighed;
@@ -54,7 +56,8 @@ static int by_cost(const void *a, const void *b)
     return (x->item > y->item) - (x->item < y->item);
 }
 
-static uint64_t weigh(const kiln_schedule_item *items, const grouped *list, uint64_t n, weighed *out)
+static uint64_t weigh(const kiln_schedule_item *items, const grouped *list, uint64_t n,
+                      weighed *out)
 {
     uint64_t n_out = 0;
     for (uint64_t i = 0; i < n; i++) {
@@ -77,7 +80,8 @@ static void lay_out(kiln_schedule *s, const grouped *list, const weighed *w)
     }
 }
 
-static kiln_status sort_items(kiln_schedule *s, const kiln_schedule_item *items, uint64_t n, kiln_error *err)
+static kiln_status sort_items(kiln_schedule *s, const kiln_schedule_item *items, uint64_t n,
+                              kiln_error *err)
 {
     kiln_status st = KILN_OK;
     grouped *list = NULL;
@@ -96,8 +100,8 @@ done:
     return st;
 }
 
-kiln_status kiln_schedule_new(const kiln_schedule_item *items, uint64_t n, const kiln_slots *slots, kiln_schedule **out,
-                              kiln_error *err)
+kiln_status kiln_schedule_new(const kiln_schedule_item *items, uint64_t n, const kiln_slots *slots,
+                              kiln_schedule **out, kiln_error *err)
 {
     kiln_status st = KILN_OK;
     kiln_schedule *s = NULL;
@@ -132,7 +136,7 @@ void kiln_schedule_free(kiln_schedule *s)
     free(s);
 }
 
-/* ---- handing out ------------------------------------------------------------------------------------------------------ */
+/* ---- handing out ----------------------------------------------------------------------------- */
 uint64_t kiln_schedule_waiting(const kiln_schedule *s) { return s->n_waiting; }
 
 const kiln_trial *kiln_schedule_trial(const kiln_schedule *s, uint64_t item)
@@ -175,9 +179,11 @@ static void let_go_of_closed(kiln_schedule *s)
 
 static bool hold_next(kiln_schedule *s, unsigned slot)
 {
-    while (s->first_free < s->n_bundles && (s->bundles[s->first_free].held || is_empty(&s->bundles[s->first_free])))
+    while (s->first_free < s->n_bundles &&
+           (s->bundles[s->first_free].held || is_empty(&s->bundles[s->first_free])))
         s->first_free++;
-    if (s->first_free == s->n_bundles || s->order[s->bundles[s->first_free].first] >= s->limit) return false;
+    if (s->first_free == s->n_bundles || s->order[s->bundles[s->first_free].first] >= s->limit)
+        return false;
     /* The bundle that the slot held before is empty; items left in it would never be handed out. */
     assert(s->holds[slot] == NO_BUNDLE || is_empty(&s->bundles[s->holds[slot]]));
     s->holds[slot] = (int64_t)s->first_free;
@@ -224,7 +230,7 @@ bool kiln_schedule_next(kiln_schedule *s, unsigned slot, bool idle, uint64_t *it
 
 void kiln_schedule_limit(kiln_schedule *s, uint64_t limit) { s->limit = limit; }
 
-/* ---- what comes back -------------------------------------------------------------------------------------------------- */
+/* ---- what comes back ------------------------------------------------------------------------- */
 void kiln_schedule_return(kiln_schedule *s, uint64_t item)
 {
     assert(item < s->n && s->n_again < s->n && s->n_waiting < s->n);
@@ -266,7 +272,8 @@ bool kiln_schedule_needs(const kiln_schedule *s, unsigned slot, const bool other
     for (uint64_t i = 0; i < s->n_again; i++) {
         const kiln_trial *t = &s->trials[s->again[i]];
         bool taken = !kiln_trial_fits(t, s->slots, slot);
-        for (unsigned k = 0; k < s->slots->n && !taken; k++) taken = others[k] && kiln_trial_fits(t, s->slots, k);
+        for (unsigned k = 0; k < s->slots->n && !taken; k++)
+            taken = others[k] && kiln_trial_fits(t, s->slots, k);
         if (!taken) return true;
     }
     return false;

@@ -1,5 +1,6 @@
-/* --shard and --units: a run computes some of a stage's optional units and does not commit, so that several runs, also on other
- * hosts, make one stage. Planning units are always made, because every run needs them. Units of one group go to one shard. */
+/* --shard and --units: a run computes some of a stage's optional units and does not commit, so that
+ * several runs, also on other hosts, make one stage. Planning units are always made, because every
+ * run needs them. Units of one group go to one shard. */
 #include "stages/engine/parent/selection.h"
 
 #include "base/memory.h"
@@ -12,13 +13,14 @@
 
 enum { ENTRY_TEXT = 256 };
 
-/* ---- reading ---------------------------------------------------------------------------------------------------------- */
+/* ---- reading --------------------------------------------------------------------------------- */
 static bool read_shard(const char *text, kiln_selection *s)
 {
     int used = 0;
     unsigned long i, n;
     if (strspn(text, "0123456789/") != strlen(text)) return false;
-    if (sscanf(text, "%9lu/%9lu%n", &i, &n, &used) != 2 || text[used] || i < 1 || i > n) return false;
+    if (sscanf(text, "%9lu/%9lu%n", &i, &n, &used) != 2 || text[used] || i < 1 || i > n)
+        return false;
     s->shard = (uint32_t)(i - 1);
     s->n_shards = (uint32_t)n;
     return true;
@@ -29,7 +31,8 @@ static bool next_entry(const char **at, char *out, size_t size)
 {
     if (!*at) return false;
     const size_t length = strcspn(*at, ",");
-    (void)snprintf(out, size, "%.*s", length < size ? (int)length : 0, *at); /* too long to be anything: empty, so refused */
+    /* too long to be anything: empty, so refused */
+    (void)snprintf(out, size, "%.*s", length < size ? (int)length : 0, *at);
     *at = (*at)[length] ? *at + length + 1 : NULL;
     return true;
 }
@@ -59,8 +62,10 @@ kiln_status kiln_units_check(const char *text, kiln_error *err)
     char entry[ENTRY_TEXT];
     for (const char *at = text; next_entry(&at, entry, sizeof entry);)
         if (!is_entry(entry))
-            return kiln_fail(err, KILN_E_USAGE, "--units takes positions from 0 and names, such as 3,5-9 or 'camera a*', not '%s'",
-                             text);
+            return kiln_fail(
+                err, KILN_E_USAGE,
+                "--units takes positions from 0 and names, such as 3,5-9 or 'camera a*', not '%s'",
+                text);
     return KILN_OK;
 }
 
@@ -68,17 +73,21 @@ kiln_status kiln_shard_check(const char *text, kiln_error *err)
 {
     kiln_selection s;
     if (read_shard(text, &s)) return KILN_OK;
-    return kiln_fail(err, KILN_E_USAGE, "--shard takes I/N with I from 1 to N, such as 2/8, not '%s'", text);
+    return kiln_fail(err, KILN_E_USAGE,
+                     "--shard takes I/N with I from 1 to N, such as 2/8, not '%s'", text);
 }
 
 kiln_status kiln_selection_read(kiln_run *r, kiln_error *err)
 {
     const char *shard = r->options->shard, *units = r->options->units;
     if (!shard && !units) return KILN_OK;
-    if (shard && units) return kiln_fail(err, KILN_E_USAGE, "give either --shard or --units: each says which units to compute");
+    if (shard && units)
+        return kiln_fail(err, KILN_E_USAGE,
+                         "give either --shard or --units: each says which units to compute");
     if (kiln_run_is_once(r))
         return kiln_fail(err, KILN_E_USAGE,
-                         "--%s stores units that a later run finishes, so it cannot be used in a run that stores nothing",
+                         "--%s stores units that a later run finishes, so it cannot be used in a "
+                         "run that stores nothing",
                          shard ? "shard" : "units");
     if (shard && !read_shard(shard, &r->selection)) return kiln_shard_check(shard, err);
     if (units) KILN_TRY(kiln_units_check(units, err));
@@ -87,13 +96,15 @@ kiln_status kiln_selection_read(kiln_run *r, kiln_error *err)
     return KILN_OK;
 }
 
-/* ---- choosing --------------------------------------------------------------------------------------------------------- */
+/* ---- choosing -------------------------------------------------------------------------------- */
 static bool is_listed(const kiln_selection *s, const kiln_unit *u, uint64_t position)
 {
     char entry[ENTRY_TEXT];
     uint64_t first, last;
     for (const char *at = s->units; next_entry(&at, entry, sizeof entry);) {
-        if (read_range(entry, &first, &last) ? position >= first && position <= last : fnmatch(entry, u->name, 0) == 0) return true;
+        if (read_range(entry, &first, &last) ? position >= first && position <= last
+                                             : fnmatch(entry, u->name, 0) == 0)
+            return true;
     }
     return false;
 }
@@ -105,7 +116,8 @@ bool kiln_selection_has(kiln_selection *s, const kiln_unit *u, bool first_of_lis
     const uint64_t position = s->position++;
     if (position && !joins) s->bundle++;
     s->group = u->group;
-    const bool chosen = s->n_shards ? s->bundle % s->n_shards == s->shard : is_listed(s, u, position);
+    const bool chosen =
+        s->n_shards ? s->bundle % s->n_shards == s->shard : is_listed(s, u, position);
     s->chosen += chosen;
     return chosen;
 }

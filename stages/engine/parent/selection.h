@@ -1,4 +1,5 @@
-/* selection -- --shard and --units: which of its optional units a run computes. For the parent's main thread. */
+/* selection -- --shard and --units: which of its optional units a run computes. For the parent's
+ * main thread. */
 #ifndef KILN_STAGES_ENGINE_PARENT_SELECTION_H
 #define KILN_STAGES_ENGINE_PARENT_SELECTION_H
 
@@ -20,7 +21,8 @@ kiln_status kiln_selection_read(kiln_run *r, kiln_error *err) KILN_MUST_CHECK;
 /* Check the texts of --shard and --units. KILN_E_USAGE. */
 kiln_status kiln_shard_check(const char *text, kiln_error *err) KILN_MUST_CHECK;
 kiln_status kiln_units_check(const char *text, kiln_error *err) KILN_MUST_CHECK;
-/* Says whether this run computes the unit. Call it once for each unit of the stage, in their order. */
+/* Says whether this run computes the unit. Call it once for each unit of the stage, in their
+ * order. */
 bool kiln_selection_has(kiln_selection *s, const kiln_unit *u, bool first_of_list);
 
 #endif

@@ -22,7 +22,7 @@ void kiln_units_release(kiln_unit *units, uint64_t n)
     }
 }
 
-/* ---- refused results ---------------------------------------------------------------------------------------------- */
+/* ---- refused results ------------------------------------------------------------------------- */
 static bool is_of_the_result(kiln_status st)
 {
     return st == KILN_E_IO || st == KILN_E_INPUT || st == KILN_E_STALE || st == KILN_E_BUG;
@@ -39,24 +39,28 @@ static bool is_refused(const kiln_refusals *all, kiln_hash key)
 static void remember_refusal(kiln_refusals *all, const kiln_error *err)
 {
     const bool first = all->keys.size == sizeof(kiln_hash);
-    if (err && (first || (err->status == KILN_E_BUG && all->first.status != KILN_E_BUG))) all->first = *err;
+    if (err && (first || (err->status == KILN_E_BUG && all->first.status != KILN_E_BUG)))
+        all->first = *err;
 }
 
 kiln_status kiln_unit_refuse(kiln_run *r, const kiln_unit *u, kiln_status st, kiln_error *err)
 {
     if (!is_of_the_result(st) || u->volatile_result) return st;
-    if (is_refused(&r->refusals, u->key)) return st; /* a function that this one called has named the unit */
+    /* a function that this one called has named the unit */
+    if (is_refused(&r->refusals, u->key)) return st;
     const kiln_error why = err ? *err : (kiln_error){0};
     KILN_TRY(kiln_buffer_put(&r->refusals.keys, u->key.bytes, sizeof u->key.bytes, err));
     if (kiln_run_is_once(r)) /* the run changes no state, so it drops nothing */
         st = kiln_fail(err, KILN_E_IO,
                        "the stored results of unit '%s' cannot be used: %s; run"
-                       " kiln-%s without options that keep the state (and with --force if it has nothing to do) to drop them",
+                       " kiln-%s without options that keep the state (and with --force if it has "
+                       "nothing to do) to drop them",
                        u->name, why.msg, r->program->name);
     else
         st = kiln_fail(err, KILN_E_IO,
-                       "the stored results of unit '%s' cannot be used: %s; run the same command to compute them again", u->name,
-                       why.msg);
+                       "the stored results of unit '%s' cannot be used: %s; run the same command "
+                       "to compute them again",
+                       u->name, why.msg);
     remember_refusal(&r->refusals, err);
     return st;
 }
@@ -69,11 +73,14 @@ kiln_status kiln_unit_doubt(kiln_run *r, const kiln_unit *u, kiln_error *err)
     KILN_TRY(kiln_buffer_put(&r->refusals.keys, u->key.bytes, sizeof u->key.bytes, err));
     if (kiln_run_is_once(r))
         st = kiln_fail(err, KILN_E_BUG,
-                       "%s; %s; this run keeps the stored results; kiln-%s --force without options that keep the state drops them",
+                       "%s; %s; this run keeps the stored results; kiln-%s --force without options "
+                       "that keep the state drops them",
                        why.msg, report, r->program->name);
     else
-        st = kiln_fail(err, KILN_E_BUG, "%s; %s; the stored results are dropped; run the same command again to store new ones",
-                       why.msg, report);
+        st = kiln_fail(
+            err, KILN_E_BUG,
+            "%s; %s; the stored results are dropped; run the same command again to store new ones",
+            why.msg, report);
     remember_refusal(&r->refusals, err);
     return st;
 }
@@ -85,7 +92,8 @@ kiln_status kiln_unit_pass(const kiln_run *r, const kiln_unit *u, kiln_status st
 
 kiln_status kiln_run_refused(const kiln_run *r, kiln_error *err)
 {
-    const kiln_status st = r->refusals.first.status == KILN_OK ? KILN_E_IO : r->refusals.first.status;
+    const kiln_status st =
+        r->refusals.first.status == KILN_OK ? KILN_E_IO : r->refusals.first.status;
     return r->refusals.keys.size ? kiln_fail(err, st, "%s", r->refusals.first.msg) : KILN_OK;
 }
 
@@ -109,10 +117,12 @@ void kiln_run_drop_bad_units(kiln_run *r)
     kiln_warn("the stored results could not be dropped: %s", err.msg);
 }
 
-/* ---- reading ---------------------------------------------------------------------------------------------------------- */
-static kiln_status read_data(kiln_run *r, const kiln_unit *u, const char *name, void **data, uint64_t *bytes, kiln_error *err)
+/* ---- reading --------------------------------------------------------------------------------- */
+static kiln_status read_data(kiln_run *r, const kiln_unit *u, const char *name, void **data,
+                             uint64_t *bytes, kiln_error *err)
 {
-    if (!u->volatile_data) return kiln_unit_result_read(r->manifest, &u->result, name, data, bytes, err);
+    if (!u->volatile_data)
+        return kiln_unit_result_read(r->manifest, &u->result, name, data, bytes, err);
     for (uint32_t i = 0; i < u->result.n; i++) {
         if (strcmp(u->result.outputs[i].name, name)) continue;
         *bytes = u->result.outputs[i].raw_bytes;
@@ -123,12 +133,14 @@ static kiln_status read_data(kiln_run *r, const kiln_unit *u, const char *name, 
     return kiln_fail(err, KILN_E_STALE, "'%s' has no output '%s'", u->name, name);
 }
 
-kiln_status kiln_unit_data(kiln_run *r, const kiln_unit *u, const char *name, void **data, uint64_t *bytes, kiln_error *err)
+kiln_status kiln_unit_data(kiln_run *r, const kiln_unit *u, const char *name, void **data,
+                           uint64_t *bytes, kiln_error *err)
 {
     return kiln_unit_refuse(r, u, read_data(r, u, name, data, bytes, err), err);
 }
 
-kiln_status kiln_unit_struct(kiln_run *r, const kiln_unit *u, const char *name, void *out, uint64_t bytes, kiln_error *err)
+kiln_status kiln_unit_struct(kiln_run *r, const kiln_unit *u, const char *name, void *out,
+                             uint64_t bytes, kiln_error *err)
 {
     void *data = NULL;
     uint64_t there;
@@ -137,19 +149,23 @@ kiln_status kiln_unit_struct(kiln_run *r, const kiln_unit *u, const char *name, 
     free(data);
     if (there == bytes) return KILN_OK;
     return kiln_unit_refuse(r, u,
-                            kiln_fail(err, KILN_E_IO, "its '%s' has %llu bytes instead of %llu", name, (unsigned long long)there,
-                                      (unsigned long long)bytes),
+                            kiln_fail(err, KILN_E_IO, "its '%s' has %llu bytes instead of %llu",
+                                      name, (unsigned long long)there, (unsigned long long)bytes),
                             err);
 }
 
-static kiln_status parse_counters(kiln_run *r, const kiln_unit *u, const char *text, json_t **out, kiln_error *err)
+static kiln_status parse_counters(kiln_run *r, const kiln_unit *u, const char *text, json_t **out,
+                                  kiln_error *err)
 {
     json_error_t why;
-    KILN_TRY(kiln_json_parse(text, strlen(text), JSON_REJECT_DUPLICATES, "counters", out, &why, err));
+    KILN_TRY(
+        kiln_json_parse(text, strlen(text), JSON_REJECT_DUPLICATES, "counters", out, &why, err));
     if (!json_is_object(*out)) {
         json_decref(*out);
         *out = NULL;
-        return kiln_unit_refuse(r, u, kiln_fail(err, KILN_E_IO, "its counters are no JSON object: %.200s", why.text), err);
+        return kiln_unit_refuse(
+            r, u, kiln_fail(err, KILN_E_IO, "its counters are no JSON object: %.200s", why.text),
+            err);
     }
     return KILN_OK;
 }
@@ -161,16 +177,18 @@ kiln_status kiln_unit_counters(kiln_run *r, const kiln_unit *u, json_t **out, ki
 
 kiln_status kiln_unit_counters_now(kiln_run *r, const kiln_unit *u, json_t **out, kiln_error *err)
 {
-    return u->counters_again ? parse_counters(r, u, u->counters_again, out, err) : kiln_unit_counters(r, u, out, err);
+    return u->counters_again ? parse_counters(r, u, u->counters_again, out, err)
+                             : kiln_unit_counters(r, u, out, err);
 }
 
-kiln_status kiln_unit_count(kiln_run *r, const kiln_unit *u, const json_t *counters, const char *name, uint64_t *out,
-                            kiln_error *err)
+kiln_status kiln_unit_count(kiln_run *r, const kiln_unit *u, const json_t *counters,
+                            const char *name, uint64_t *out, kiln_error *err)
 {
     const json_t *v = json_object_get(counters, name);
     *out = 0;
     if (!json_is_integer(v) || json_integer_value(v) < 0)
-        return kiln_unit_refuse(r, u, kiln_fail(err, KILN_E_IO, "its counters have no count '%s'", name), err);
+        return kiln_unit_refuse(
+            r, u, kiln_fail(err, KILN_E_IO, "its counters have no count '%s'", name), err);
     *out = (uint64_t)json_integer_value(v);
     return KILN_OK;
 }

@@ -1,5 +1,5 @@
-/* unit_results -- results that a stage refused (kiln_unit_refuse, kiln_unit_doubt); engine.h has what a stage reads. For the
- * parent's main thread. */
+/* unit_results -- results that a stage refused (kiln_unit_refuse, kiln_unit_doubt); engine.h has
+ * what a stage reads. For the parent's main thread. */
 #ifndef KILN_STAGES_ENGINE_PARENT_UNIT_RESULTS_H
 #define KILN_STAGES_ENGINE_PARENT_UNIT_RESULTS_H
 

@@ -1,7 +1,8 @@
 /* Ending worker processes, and the reasons why they ended by themselves.
  *
- * A process whose socket is closed ends by itself, unless its driver hangs. Then it is killed. If not even that ends it, because
- * the kernel waits for the device, it is left to the kernel. During a run nothing waits for that, as other workers have work to do.
+ * A process whose socket is closed ends by itself, unless its driver hangs. Then it is killed. If
+ * not even that ends it, because the kernel waits for the device, it is left to the kernel. During
+ * a run nothing waits for that, as other workers have work to do.
  */
 #include "stages/engine/parent/worker_end.h"
 
@@ -27,7 +28,7 @@ enum {
 };
 static const uint64_t MS = 1000000;
 
-/* ---- one -------------------------------------------------------------------------------------------------------------- */
+/* ---- one ------------------------------------------------------------------------------------- */
 void kiln_worker_dismiss(kiln_worker_process *w)
 {
     if (w->pid <= 0 || w->end_ns) return;
@@ -44,7 +45,8 @@ static void empty_slot(kiln_worker_process *w)
     w->ready = false;
 }
 
-static bool ended_within(kiln_worker_process *w, uint64_t stop_ms, uint64_t unkillable_ms, int *status)
+static bool ended_within(kiln_worker_process *w, uint64_t stop_ms, uint64_t unkillable_ms,
+                         int *status)
 {
     const uint64_t waited = kiln_now_ns() - w->end_ns;
     const pid_t got = waitpid(w->pid, status, WNOHANG);
@@ -60,33 +62,47 @@ static bool ended_within(kiln_worker_process *w, uint64_t stop_ms, uint64_t unki
     return true;
 }
 
-bool kiln_worker_ended(kiln_worker_process *w, int *status) { return ended_within(w, STOP_MS, UNKILLABLE_MS, status); }
+bool kiln_worker_ended(kiln_worker_process *w, int *status)
+{
+    return ended_within(w, STOP_MS, UNKILLABLE_MS, status);
+}
 
 kiln_status kiln_worker_death(const kiln_worker_process *w, int status, kiln_error *err)
 {
     const kiln_status of_device = w->device->kind == KILN_DEVICE_CUDA ? KILN_E_DEVICE : KILN_E_BUG;
-    if (status == KILN_WORKER_UNKILLABLE) return kiln_fail(err, KILN_E_DEVICE, "the worker cannot be killed, so its driver hangs");
+    if (status == KILN_WORKER_UNKILLABLE)
+        return kiln_fail(err, KILN_E_DEVICE, "the worker cannot be killed, so its driver hangs");
     if (w->hung && !w->greeted)
-        return kiln_fail(err, of_device, "the worker was killed because it was not ready %g s after its start",
+        return kiln_fail(err, of_device,
+                         "the worker was killed because it was not ready %g s after its start",
                          (double)kiln_start_deadline_ns(w) * 1e-9);
     if (w->hung)
-        return kiln_fail(err, of_device, "the worker was killed because it took longer than --deadline %u s", w->deadline_s);
+        return kiln_fail(err, of_device,
+                         "the worker was killed because it took longer than --deadline %u s",
+                         w->deadline_s);
     if (WIFSIGNALED(status) && WTERMSIG(status) == SIGKILL)
-        return kiln_fail(err, KILN_E_NOMEM, "the worker was killed (signal 9), perhaps because the machine ran out of memory,");
+        return kiln_fail(
+            err, KILN_E_NOMEM,
+            "the worker was killed (signal 9), perhaps because the machine ran out of memory,");
     if (WIFSIGNALED(status))
-        return kiln_fail(err, of_device, "the worker died of signal %d (%s)", WTERMSIG(status), strsignal(WTERMSIG(status)));
+        return kiln_fail(err, of_device, "the worker died of signal %d (%s)", WTERMSIG(status),
+                         strsignal(WTERMSIG(status)));
     if (WEXITSTATUS(status) == KILN_EXEC_FAILED)
-        return kiln_fail(err, KILN_E_IO, "the worker could not be started; is /proc mounted, and does the program still exist?");
+        return kiln_fail(
+            err, KILN_E_IO,
+            "the worker could not be started; is /proc mounted, and does the program still exist?");
     return kiln_fail(err, of_device, "the worker ended with exit code %d", WEXITSTATUS(status));
 }
 
-/* ---- all -------------------------------------------------------------------------------------------------------------- */
+/* ---- all ------------------------------------------------------------------------------------- */
 static void say_use(const kiln_worker_process *w)
 {
     char peak[32], cap[32];
     if (w->use.vram_cap == 0) return;
-    kiln_chat("worker: took %s of device memory at most, %s allowed; %s needed more and ran on the CPU",
-              kiln_size_text(w->use.vram_peak, peak), kiln_size_text(w->use.vram_cap, cap), KILN_COUNT(w->use.n_host, "operation"));
+    kiln_chat(
+        "worker: took %s of device memory at most, %s allowed; %s needed more and ran on the CPU",
+        kiln_size_text(w->use.vram_peak, peak), kiln_size_text(w->use.vram_cap, cap),
+        KILN_COUNT(w->use.n_host, "operation"));
 }
 
 void kiln_workers_dismiss(kiln_worker_process *workers, unsigned n)
@@ -119,7 +135,8 @@ void kiln_workers_stop(kiln_worker_process *workers, unsigned n)
         for (unsigned i = 0; i < n; i++) {
             kiln_worker_process *w = &workers[i];
             if (w->pid <= 0) continue;
-            if (!ended_within(w, hurry ? HURRY_MS : STOP_MS, hurry ? UNDEAD_HURRY_MS : UNKILLABLE_MS, &status))
+            if (!ended_within(w, hurry ? HURRY_MS : STOP_MS,
+                              hurry ? UNDEAD_HURRY_MS : UNKILLABLE_MS, &status))
                 n_left++;
             else
                 say_use(w);

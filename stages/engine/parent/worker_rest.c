@@ -1,16 +1,18 @@
 /* Workers between two stages of one process (`kiln pipeline`).
  *
- * A new worker costs time: on a GPU, making its context takes a fifth of a second and more. When a stage ends well, its idle
- * workers are told to rest: they free what belongs to the stage (state, reader of the manifest, workspace on the GPU) and keep the
- * open device. The parent closes the manifest only after all of them have answered, so nobody has it open between two stages. The
- * next stage that wants a worker on the same device sends one of them its command line instead of starting a process. From then on
- * it is a worker like any other: it says HELLO, and has the same deadline for that.
+ * A new worker costs time: on a GPU, making its context takes a fifth of a second and more. When a
+ * stage ends well, its idle workers are told to rest: they free what belongs to the stage (state,
+ * reader of the manifest, workspace on the GPU) and keep the open device. The parent closes the
+ * manifest only after all of them have answered, so nobody has it open between two stages. The next
+ * stage that wants a worker on the same device sends one of them its command line instead of
+ * starting a process. From then on it is a worker like any other: it says HELLO, and has the same
+ * deadline for that.
  *
  * A process that has failed does not rest, and what replaces it is always a new process.
  *
- * A worker may rest from its start. The first stages compute on the CPU, and meanwhile the parent opens GPUs for the later ones.
- * When the first worker on the CPU has been started, so that there is work, the parent asks which GPUs there are and goes on; the
- * answer starts a worker on each. */
+ * A worker may rest from its start. The first stages compute on the CPU, and meanwhile the parent
+ * opens GPUs for the later ones. When the first worker on the CPU has been started, so that there
+ * is work, the parent asks which GPUs there are and goes on; the answer starts a worker on each. */
 #include "stages/engine/parent/worker_rest.h"
 
 #include "base/log.h"
@@ -30,10 +32,13 @@
 enum {
     REST_MS = 3000, /* most time that a worker may take to free what belongs to the stage */
     MIB = 1 << 20,
-    LEAN_BYTES = 6 * MIB, /* with more than this and LEAN_THREAD for each thread, a CPU's worker ends: a new one takes less */
+    /* with more than this and LEAN_THREAD for each thread, a CPU's worker ends: a new one takes
+     * less */
+    LEAN_BYTES = 6 * MIB,
     LEAN_THREAD = MIB / 2,
     START_BYTES = 32 * MIB, /* counted for a worker that has not said what it holds */
-    SPARE_SHARE = 16,       /* a 16th of --ram is what workers may hold that the stage does not use */
+    /* a 16th of --ram is what workers may hold that the stage does not use */
+    SPARE_SHARE = 16,
 };
 
 typedef struct {
@@ -46,7 +51,9 @@ typedef struct {
 static struct {
     resting at[KILN_SLOTS_MAX];
     bool keeps;
-    const char *expected; /* --devices of a later stage; NULL: no later stage takes a GPU, or its workers have been started */
+    /* --devices of a later stage; NULL: no later stage takes a GPU, or its workers have been
+     * started */
+    const char *expected;
 } rest;
 
 void kiln_rest_keep(bool on) { rest.keeps = on; }
@@ -59,7 +66,8 @@ static void bury_ended(void)
 {
     int status;
     for (unsigned i = 0; i < KILN_SLOTS_MAX; i++)
-        if (is_there(&rest.at[i]) && rest.at[i].process.end_ns) (void)kiln_worker_ended(&rest.at[i].process, &status);
+        if (is_there(&rest.at[i]) && rest.at[i].process.end_ns)
+            (void)kiln_worker_ended(&rest.at[i].process, &status);
 }
 
 static void leave(resting *x)
@@ -68,7 +76,7 @@ static void leave(resting *x)
     kiln_worker_dismiss(&x->process);
 }
 
-/* ---- a stage ends ----------------------------------------------------------------------------------------------------- */
+/* ---- a stage ends ---------------------------------------------------------------------------- */
 static resting *free_place(void)
 {
     for (unsigned i = 0; i < KILN_SLOTS_MAX; i++)
@@ -84,7 +92,8 @@ bool kiln_rest_begin(kiln_worker_process *w)
     if (!x || kiln_message_send(w->fd, &m, -1, NULL) != KILN_OK) return false;
     *x = (resting){.process = *w, .device = *w->device};
     x->process.device = &x->device;
-    x->process.use = (kiln_worker_use){.ram_cuda = w->use.ram_cuda}; /* the slot has told the rest */
+    /* the slot has told the rest */
+    x->process.use = (kiln_worker_use){.ram_cuda = w->use.ram_cuda};
     w->pid = 0;
     w->fd = -1;
     w->ready = false;
@@ -94,7 +103,8 @@ bool kiln_rest_begin(kiln_worker_process *w)
 static bool is_lean(const resting *x)
 {
     const unsigned threads = kiln_devices_threads(kiln_common_values.threads);
-    return x->device.kind == KILN_DEVICE_CUDA || x->held_bytes <= LEAN_BYTES + (uint64_t)LEAN_THREAD * threads;
+    return x->device.kind == KILN_DEVICE_CUDA ||
+           x->held_bytes <= LEAN_BYTES + (uint64_t)LEAN_THREAD * threads;
 }
 
 static void hear_answer(resting *x)
@@ -136,21 +146,24 @@ void kiln_rest_wait(void)
         if (is_there(&rest.at[i]) && !rest.at[i].at_rest) kiln_workers_stop(&rest.at[i].process, 1);
 }
 
-/* ---- the next begins -------------------------------------------------------------------------------------------------- */
+/* ---- the next begins ------------------------------------------------------------------------- */
 static bool same_home(const kiln_device *a, const kiln_device *b)
 {
-    return a->kind == b->kind && a->chosen == b->chosen && !strcmp(a->visible, b->visible) && !strcmp(a->cpus, b->cpus);
+    return a->kind == b->kind && a->chosen == b->chosen && !strcmp(a->visible, b->visible) &&
+           !strcmp(a->cpus, b->cpus);
 }
 
 static resting *find_for(const kiln_device *device)
 {
     for (unsigned i = 0; i < KILN_SLOTS_MAX; i++)
-        if (is_there(&rest.at[i]) && rest.at[i].at_rest && same_home(&rest.at[i].device, device)) return &rest.at[i];
+        if (is_there(&rest.at[i]) && rest.at[i].at_rest && same_home(&rest.at[i].device, device))
+            return &rest.at[i];
     return NULL;
 }
 
 /* The arguments, each with its NUL. */
-static kiln_status hand_over(const resting *x, const char *program, char *const *arguments, kiln_error *err)
+static kiln_status hand_over(const resting *x, const char *program, char *const *arguments,
+                             kiln_error *err)
 {
     kiln_message m = {.version = KILN_PROTOCOL_VERSION, .kind = KILN_MSG_PROGRAM};
     int memfd;
@@ -167,7 +180,8 @@ static kiln_status hand_over(const resting *x, const char *program, char *const 
     return st;
 }
 
-bool kiln_rest_take(const kiln_device *device, const char *program, char *const *arguments, pid_t *pid, int *fd)
+bool kiln_rest_take(const kiln_device *device, const char *program, char *const *arguments,
+                    pid_t *pid, int *fd)
 {
     resting *x;
     bury_ended();
@@ -183,7 +197,8 @@ bool kiln_rest_take(const kiln_device *device, const char *program, char *const 
     return false;
 }
 
-/* Workers that the list can take stay. Of the others, those of GPUs may stay for a later stage if there is room. */
+/* Workers that the list can take stay. Of the others, those of GPUs may stay for a later stage if
+ * there is room. */
 uint64_t kiln_rest_fit(const kiln_home *home, unsigned n_slots, uint64_t cap)
 {
     bool wanted[KILN_SLOTS_MAX] = {false};
@@ -192,7 +207,9 @@ uint64_t kiln_rest_fit(const kiln_home *home, unsigned n_slots, uint64_t cap)
     for (unsigned slot = 0; slot < n_slots; slot++)
         for (unsigned i = 0; i < KILN_SLOTS_MAX && home->workers[slot].pid <= 0; i++) {
             const resting *x = &rest.at[i];
-            if (wanted[i] || !is_there(x) || !x->at_rest || !same_home(&x->device, kiln_home_device(home, slot))) continue;
+            if (wanted[i] || !is_there(x) || !x->at_rest ||
+                !same_home(&x->device, kiln_home_device(home, slot)))
+                continue;
             wanted[i] = true;
             break;
         }
@@ -210,14 +227,15 @@ uint64_t kiln_rest_fit(const kiln_home *home, unsigned n_slots, uint64_t cap)
     return spare;
 }
 
-/* ---- from the start --------------------------------------------------------------------------------------------------- */
+/* ---- from the start -------------------------------------------------------------------------- */
 void kiln_rest_start(const char *program, const kiln_device *device)
 {
     bury_ended();
     resting *x = free_place();
     if (!x || find_for(device)) return;
     *x = (resting){.device = *device, .held_bytes = START_BYTES};
-    if (kiln_worker_start_resting(program, &x->device, &x->process, NULL) != KILN_OK) { /* the stage will say why */
+    /* the stage will say why */
+    if (kiln_worker_start_resting(program, &x->device, &x->process, NULL) != KILN_OK) {
         *x = (resting){0};
         return;
     }
@@ -230,7 +248,9 @@ void kiln_rest_expect(const char *devices) { rest.expected = devices; }
 bool kiln_rest_has_gpu(void)
 {
     for (unsigned i = 0; i < KILN_SLOTS_MAX; i++)
-        if (is_there(&rest.at[i]) && !rest.at[i].process.end_ns && rest.at[i].device.kind == KILN_DEVICE_CUDA) return true;
+        if (is_there(&rest.at[i]) && !rest.at[i].process.end_ns &&
+            rest.at[i].device.kind == KILN_DEVICE_CUDA)
+            return true;
     return false;
 }
 
@@ -238,10 +258,12 @@ bool kiln_rest_has_gpu(void)
 static bool has_little_left(const kiln_run *r)
 {
     kiln_scene_size size;
-    double work = r->devices.later_s; /* as this stage says, or by what the manifest has; 0: not known */
+    /* as this stage says, or by what the manifest has; 0: not known */
+    double work = r->devices.later_s;
     if (kiln_devices_named_kind(rest.expected)) return false;
     if (!(work > 0) && r->manifest && kiln_scene_size_get(r->manifest, &size, NULL) == KILN_OK)
-        work = kiln_work_later(&(kiln_work_scene){.rows = size.rows, .cameras = size.cameras, .pixels = size.pixels});
+        work = kiln_work_later(
+            &(kiln_work_scene){.rows = size.rows, .cameras = size.cameras, .pixels = size.pixels});
     return work > 0 && !kiln_work_pays(work, kiln_devices_threads(r->common->threads), false);
 }
 
@@ -256,13 +278,15 @@ bool kiln_rest_fits(kiln_ram_use *ram, unsigned n)
 /* Only if --ram has plenty left: what such a worker takes is in no plan. */
 void kiln_rest_begin_expected(kiln_run *r)
 {
-    if (!rest.expected || !rest.keeps || !r->devices.home->devices.n || r->devices.home->devices.items[0].kind != KILN_DEVICE_CPU)
+    if (!rest.expected || !rest.keeps || !r->devices.home->devices.n ||
+        r->devices.home->devices.items[0].kind != KILN_DEVICE_CPU)
         return;
     if (has_little_left(r)) rest.expected = NULL;
     if (!rest.expected) return;
     if (!kiln_rest_fits(&r->ram, 1)) return;
     const char *kind = kiln_devices_named_kind(rest.expected);
-    if ((kind && !strcmp(kind, "cpu")) || kiln_device_built_version() == 0 || !kiln_gpus_ask_ahead())
+    if ((kind && !strcmp(kind, "cpu")) || kiln_device_built_version() == 0 ||
+        !kiln_gpus_ask_ahead())
         rest.expected = NULL;
     else if (kiln_gpus_ahead_descriptor() < 0)
         kiln_rest_start_expected(r); /* they are known */
@@ -275,12 +299,13 @@ void kiln_rest_start_expected(const kiln_run *r)
     kiln_device_list d;
     const char *devices = rest.expected;
     rest.expected = NULL;
-    if (!devices || kiln_devices_resolve(devices, &d, NULL) != KILN_OK) return; /* the stage will say why */
+    /* the stage will say why */
+    if (!devices || kiln_devices_resolve(devices, &d, NULL) != KILN_OK) return;
     for (unsigned i = 0; i < d.n; i++)
         if (d.items[i].kind == KILN_DEVICE_CUDA) kiln_rest_start(r->cli.program, &d.items[i]);
 }
 
-/* ---- the end ---------------------------------------------------------------------------------------------------------- */
+/* ---- the end --------------------------------------------------------------------------------- */
 void kiln_rest_dismiss(void)
 {
     for (unsigned i = 0; i < KILN_SLOTS_MAX; i++)

@@ -2,10 +2,11 @@
  *
  *   KILN_FAULT="unit=5:kill; unit=camera*:illegal,device=0,times=1"
  *
- * unit: the position of a unit in its list, or its name (with * and ?). Entries are separated by ';', or by blanks if another
- * "unit=" follows, because names can have blanks. A failure is injected each time that the unit is tried; with times=N, only the
- * first N times; with device=N, only on the N-th of --devices or in the N-th worker on the CPU, from 0. The parent counts attempts,
- * because the process that fails cannot. */
+ * unit: the position of a unit in its list, or its name (with * and ?). Entries are separated by
+ * ';', or by blanks if another "unit=" follows, because names can have blanks. A failure is
+ * injected each time that the unit is tried; with times=N, only the first N times; with device=N,
+ * only on the N-th of --devices or in the N-th worker on the CPU, from 0. The parent counts
+ * attempts, because the process that fails cannot. */
 #include "stages/engine/worker/fault.h"
 
 #include "kernels/device.h"
@@ -31,7 +32,8 @@ typedef enum {
     FAULT_DEVICE,
     FAULT_LOST
 } action;
-static const char *const action_names[] = {"exit", "kill", "hang", "illegal", "abort", "enospc", "nomem", "device", "lost"};
+static const char *const action_names[] = {"exit",   "kill",  "hang",   "illegal", "abort",
+                                           "enospc", "nomem", "device", "lost"};
 enum { N_ACTIONS = sizeof action_names / sizeof *action_names };
 
 typedef struct {
@@ -41,7 +43,7 @@ typedef struct {
     unsigned long device; /* ULONG_MAX: any */
 } fault;
 
-/* ---- the text --------------------------------------------------------------------------------------------------------- */
+/* ---- the text -------------------------------------------------------------------------------- */
 /* Ends before the next entry; *length is without separators. */
 static const char *next_entry(const char *at, size_t *length)
 {
@@ -71,8 +73,9 @@ static bool read_action(char *text, fault *f)
     if (!word || i == N_ACTIONS) return false;
     f->what = (action)i;
     while ((word = strtok_r(NULL, ",", &rest))) {
-        if (!strncmp(word, "times=", 6) ? !read_number(word + 6, &f->times)
-                                        : strncmp(word, "device=", 7) != 0 || !read_number(word + 7, &f->device))
+        if (!strncmp(word, "times=", 6)
+                ? !read_number(word + 6, &f->times)
+                : strncmp(word, "device=", 7) != 0 || !read_number(word + 7, &f->device))
             return false;
     }
     return true;
@@ -91,11 +94,14 @@ static kiln_status read_fault(const char **at, fault *f, kiln_error *err)
     (void)snprintf(text, sizeof text, "%.*s", length < sizeof text ? (int)length : 0, first);
     char *colon = strrchr(text, ':');
     if (colon) *colon = '\0';
-    if (!colon || strncmp(text, "unit=", 5) != 0 || !text[5] || strlen(text + 5) >= sizeof f->unit || !read_action(colon + 1, f))
-        return kiln_fail(err, KILN_E_USAGE,
-                         "KILN_FAULT takes unit=NUMBER:ACTION or unit=NAME:ACTION, not '%.*s'; ACTION is exit, kill, hang, "
-                         "illegal, abort, enospc, nomem, device or lost; ,times=N and ,device=N may follow",
-                         (int)length, first);
+    if (!colon || strncmp(text, "unit=", 5) != 0 || !text[5] ||
+        strlen(text + 5) >= sizeof f->unit || !read_action(colon + 1, f))
+        return kiln_fail(
+            err, KILN_E_USAGE,
+            "KILN_FAULT takes unit=NUMBER:ACTION or unit=NAME:ACTION, not '%.*s'; ACTION is exit, "
+            "kill, hang, "
+            "illegal, abort, enospc, nomem, device or lost; ,times=N and ,device=N may follow",
+            (int)length, first);
     memcpy(f->unit, text + 5, strlen(text + 5) + 1);
     return KILN_OK;
 }
@@ -108,20 +114,23 @@ kiln_status kiln_fault_check(kiln_error *err)
     return KILN_OK;
 }
 
-/* ---- the deed --------------------------------------------------------------------------------------------------------- */
+/* ---- the deed -------------------------------------------------------------------------------- */
 static bool is_meant(const fault *f, const kiln_message *unit)
 {
     unsigned long number;
-    const bool named = read_number(f->unit, &number) ? number == unit->unit : fnmatch(f->unit, unit->text, 0) == 0;
+    const bool named =
+        read_number(f->unit, &number) ? number == unit->unit : fnmatch(f->unit, unit->text, 0) == 0;
     return named && unit->attempt <= f->times && (f->device == ~0UL || f->device == unit->slot);
 }
 
-/* Writes where it may not. A page of its own and not NULL, which a sanitizer would turn into an exit code before it happens. */
+/* Writes where it may not. A page of its own and not NULL, which a sanitizer would turn into an
+ * exit code before it happens. */
 static void touch_forbidden(void)
 {
     volatile int *page = mmap(NULL, sizeof *page, PROT_NONE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
     (void)signal(SIGSEGV, SIG_DFL); /* the same: a sanitizer has a handler */
-    *page = 1;                      /* where mmap failed it is the last address, just as forbidden */
+    /* where mmap failed it is the last address, just as forbidden */
+    *page = 1;
 }
 
 static kiln_status do_it(action what, const kiln_runner *runner, kiln_error *err)
@@ -153,7 +162,8 @@ static kiln_status do_it(action what, const kiln_runner *runner, kiln_error *err
     return kiln_fail(err, KILN_E_BUG, "an injected fault had no effect");
 }
 
-kiln_status kiln_fault_fire(const kiln_message *unit, const kiln_runner *runner, bool *lost, kiln_error *err)
+kiln_status kiln_fault_fire(const kiln_message *unit, const kiln_runner *runner, bool *lost,
+                            kiln_error *err)
 {
     const char *at = getenv("KILN_FAULT");
     fault f;

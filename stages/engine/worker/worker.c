@@ -1,7 +1,9 @@
-/* The worker: waits for units, computes them with the stage's own function, sends results, and ends when its socket is closed.
- * It writes no files, except those that the stage's unit writes, and reads the manifest through a connection of its own.
+/* The worker: waits for units, computes them with the stage's own function, sends results, and ends
+ * when its socket is closed. It writes no files, except those that the stage's unit writes, and
+ * reads the manifest through a connection of its own.
  *
- * The flag names its device: the CPU, or the one GPU that its CUDA_VISIBLE_DEVICES lets through, which is CUDA's device 0 here. */
+ * The flag names its device: the CPU, or the one GPU that its CUDA_VISIBLE_DEVICES lets through,
+ * which is CUDA's device 0 here. */
 #include "stages/engine/worker/worker.h"
 
 #include "base/log.h"
@@ -30,7 +32,7 @@
 #include <sys/socket.h>
 #include <unistd.h>
 
-/* ---- what a stage's unit may ask ------------------------------------------------------------------------------------- */
+/* ---- what a stage's unit may ask ------------------------------------------------------------- */
 kiln_runner *kiln_worker_runner(kiln_worker *w) { return w->runner; }
 unsigned kiln_worker_threads(const kiln_worker *w) { return w->threads; }
 
@@ -38,18 +40,21 @@ bool kiln_worker_is_of_part(const kiln_worker *w) { return w->options->part != N
 uint64_t kiln_worker_ram(const kiln_worker *w) { return w->ram; }
 void *kiln_worker_state(kiln_worker *w) { return w->state; }
 
-/* A worker's --ram is the whole cap in bytes, which its parent resolved. With a single thread the unit could also have the memory
- * of the other threads. */
-kiln_status kiln_worker_need_ram(const kiln_worker *w, uint64_t bytes, uint64_t after, const char *what, kiln_error *err)
+/* A worker's --ram is the whole cap in bytes, which its parent resolved. With a single thread the
+ * unit could also have the memory of the other threads. */
+kiln_status kiln_worker_need_ram(const kiln_worker *w, uint64_t bytes, uint64_t after,
+                                 const char *what, kiln_error *err)
 {
     enum { MIB = 1 << 20 };
     char needs[32], has[32];
     const uint64_t share = kiln_worker_ram(w) + kiln_ram_of_threads(kiln_worker_threads(w) - 1);
     const uint64_t all = kiln_max_u64(bytes, after);
     if (all <= share) return KILN_OK;
-    return kiln_fail(err, KILN_E_CAP, "%s needs %s of host memory, but --ram leaves it %s; the least that works is --ram %lluM",
-                     what, kiln_size_text(all, needs), kiln_size_text(share, has),
-                     (unsigned long long)((w->common->ram.bytes + all - share) / MIB + 2));
+    return kiln_fail(
+        err, KILN_E_CAP,
+        "%s needs %s of host memory, but --ram leaves it %s; the least that works is --ram %lluM",
+        what, kiln_size_text(all, needs), kiln_size_text(share, has),
+        (unsigned long long)((w->common->ram.bytes + all - share) / MIB + 2));
 }
 
 void kiln_worker_set_state(kiln_worker *w, void *state, void (*free_fn)(void *))
@@ -68,7 +73,8 @@ static kiln_status find_manifest(const kiln_worker *w, const char **path, kiln_e
     return KILN_OK;
 }
 
-kiln_status kiln_worker_scratch(kiln_worker *w, const char *stage, kiln_hash key, char *path, kiln_error *err)
+kiln_status kiln_worker_scratch(kiln_worker *w, const char *stage, kiln_hash key, char *path,
+                                kiln_error *err)
 {
     const char *manifest;
     KILN_TRY(find_manifest(w, &manifest, err));
@@ -90,26 +96,32 @@ kiln_status kiln_worker_manifest(kiln_worker *w, kiln_manifest **out, kiln_error
     return KILN_OK;
 }
 
-kiln_status kiln_worker_put(kiln_worker *w, const char *name, const void *raw, size_t bytes, uint32_t elem, kiln_error *err)
+kiln_status kiln_worker_put(kiln_worker *w, const char *name, const void *raw, size_t bytes,
+                            uint32_t elem, kiln_error *err)
 {
     return kiln_outputs_put(&w->outputs, name, raw, bytes, elem, KILN_PUT_COPY, err);
 }
 
-kiln_status kiln_worker_lend(kiln_worker *w, const char *name, const void *raw, size_t bytes, uint32_t elem, kiln_error *err)
+kiln_status kiln_worker_lend(kiln_worker *w, const char *name, const void *raw, size_t bytes,
+                             uint32_t elem, kiln_error *err)
 {
     return kiln_outputs_put(&w->outputs, name, raw, bytes, elem, KILN_PUT_LEND, err);
 }
 
-/* The hash is the content's own, so a blob that is there under it is the output. Whether its bytes are sound, its readers check. */
-kiln_status kiln_worker_put_stored(kiln_worker *w, const char *name, const kiln_array *stored, uint32_t elem, bool *named,
-                                   kiln_error *err)
+/* The hash is the content's own, so a blob that is there under it is the output. Whether its bytes
+ * are sound, its readers check. */
+kiln_status kiln_worker_put_stored(kiln_worker *w, const char *name, const kiln_array *stored,
+                                   uint32_t elem, bool *named, kiln_error *err)
 {
     kiln_manifest *m;
     *named = false;
-    if (w->outputs.keep_raw || stored->n_segments != 1 || stored->raw_bytes > KILN_BLOB_MAX) return KILN_OK;
+    if (w->outputs.keep_raw || stored->n_segments != 1 || stored->raw_bytes > KILN_BLOB_MAX)
+        return KILN_OK;
     KILN_TRY(kiln_worker_manifest(w, &m, err));
     *named = kiln_manifest_has_blob(m, stored->segments[0]);
-    return *named ? kiln_outputs_name(&w->outputs, name, stored->segments[0], stored->raw_bytes, elem, err) : KILN_OK;
+    return *named ? kiln_outputs_name(&w->outputs, name, stored->segments[0], stored->raw_bytes,
+                                      elem, err)
+                  : KILN_OK;
 }
 
 kiln_status kiln_worker_counters(kiln_worker *w, json_t *counters, kiln_error *err)
@@ -120,8 +132,8 @@ kiln_status kiln_worker_counters(kiln_worker *w, json_t *counters, kiln_error *e
     return KILN_OK;
 }
 
-void kiln_worker_defer(kiln_worker *w, unsigned most, unsigned threads, kiln_deferred_fn *run, kiln_deferred_drop_fn *drop,
-                       void *context)
+void kiln_worker_defer(kiln_worker *w, unsigned most, unsigned threads, kiln_deferred_fn *run,
+                       kiln_deferred_drop_fn *drop, void *context)
 {
     w->deferred_run = run;
     w->deferred_drop = drop;
@@ -130,9 +142,10 @@ void kiln_worker_defer(kiln_worker *w, unsigned most, unsigned threads, kiln_def
     w->deferred_context = context;
 }
 
-/* ---- the device -------------------------------------------------------------------------------------------------------- */
-/* Resolves --vram to bytes: a share of what is free before this process takes any, and never more than that. So operations that do
- * not fit run on the CPU instead of failing. --vram 0 becomes 1 byte, because 0 means no cap to the runner. */
+/* ---- the device ------------------------------------------------------------------------------ */
+/* Resolves --vram to bytes: a share of what is free before this process takes any, and never more
+ * than that. So operations that do not fit run on the CPU instead of failing. --vram 0 becomes 1
+ * byte, because 0 means no cap to the runner. */
 static kiln_status vram_cap(const kiln_worker *w, uint64_t *cap, kiln_error *err)
 {
     kiln_device_info info;
@@ -150,7 +163,8 @@ static void measure_cuda(kiln_worker *w, uint64_t early)
     w->ram_cuda = now > before ? now - before : 0;
 }
 
-/* Makes the context, while the program reads for its first unit (`early`). A worker that was another stage's has it. */
+/* Makes the context, while the program reads for its first unit (`early`). A worker that was
+ * another stage's has it. */
 static kiln_status open_gpu(kiln_worker *w, uint64_t *cap, kiln_error *err)
 {
     kiln_early early;
@@ -164,7 +178,8 @@ static kiln_status open_gpu(kiln_worker *w, uint64_t *cap, kiln_error *err)
 
 static kiln_status open_runner(kiln_worker *w, kiln_error *err)
 {
-    kiln_runner_options o = {.device = KILN_RUNNER_CPU, .threads = w->threads, .sync = w->common->sync};
+    kiln_runner_options o = {
+        .device = KILN_RUNNER_CPU, .threads = w->threads, .sync = w->common->sync};
     if (w->device == KILN_DEVICE_CUDA) {
         o.device = 0;
         KILN_TRY(open_gpu(w, &o.cap_bytes, err));
@@ -189,8 +204,9 @@ static void say_device(const kiln_worker *w, char *text, size_t size)
     const kiln_runner_info info = kiln_runner_get_info(w->runner);
     char uuid[sizeof(((kiln_device *)0)->uuid)];
     if (w->device == KILN_DEVICE_CUDA)
-        (void)snprintf(text, size, "%s, %s, %s", name, info.device.name,
-                       kiln_devices_uuid(getenv("CUDA_VISIBLE_DEVICES"), info.device.uuid, uuid, sizeof uuid));
+        (void)snprintf(
+            text, size, "%s, %s, %s", name, info.device.name,
+            kiln_devices_uuid(getenv("CUDA_VISIBLE_DEVICES"), info.device.uuid, uuid, sizeof uuid));
     else
         (void)snprintf(text, size, "%s, %u thread%s", name, w->threads, w->threads == 1 ? "" : "s");
 }
@@ -212,7 +228,8 @@ static kiln_status say_hello(kiln_worker *w, kiln_error *err)
     return kiln_message_send(w->fd, &m, -1, err);
 }
 
-/* Adjusts to the unit's memory: how much freed memory is kept, and how many bytes of outputs may wait to be compressed (an eighth).
+/* Adjusts to the unit's memory: how much freed memory is kept, and how many bytes of outputs may
+ * wait to be compressed (an eighth).
  */
 static void use_share(kiln_worker *w)
 {
@@ -221,9 +238,9 @@ static void use_share(kiln_worker *w)
     w->outputs.wait_most = share / 8 < KILN_OUTPUTS_WAIT ? share / 8 : KILN_OUTPUTS_WAIT;
 }
 
-/* ---- the loop ---------------------------------------------------------------------------------------------------------- */
-/* Takes the unit's threads and memory, which are more when fewer workers are busy. The CPUs near a GPU may be fewer than the
- * threads.
+/* ---- the loop -------------------------------------------------------------------------------- */
+/* Takes the unit's threads and memory, which are more when fewer workers are busy. The CPUs near a
+ * GPU may be fewer than the threads.
  */
 static void take_share(kiln_worker *w, const kiln_message *unit)
 {
@@ -234,8 +251,10 @@ static void take_share(kiln_worker *w, const kiln_message *unit)
     w->ram = unit->ram;
 }
 
-/* Computes a unit. Work that it defers is left to the caller, unless no other unit may run beside it: then it is done here. */
-static kiln_status compute(kiln_worker *w, const kiln_message *unit, int payload_fd, kiln_message *reply, kiln_error *err)
+/* Computes a unit. Work that it defers is left to the caller, unless no other unit may run beside
+ * it: then it is done here. */
+static kiln_status compute(kiln_worker *w, const kiln_message *unit, int payload_fd,
+                           kiln_message *reply, kiln_error *err)
 {
     kiln_status st = KILN_OK;
     void *payload = NULL;
@@ -252,7 +271,8 @@ static kiln_status compute(kiln_worker *w, const kiln_message *unit, int payload
     KILN_GO(w->program->unit(w, unit->text, payload ? payload : "", unit->bytes, err));
     if (unit->flags & KILN_MSG_ALONE) KILN_GO(kiln_deferred_run(w, err));
 done:
-    if (st == KILN_E_DEVICE && !lost && w->device == KILN_DEVICE_CUDA) lost = kiln_device_is_lost(0);
+    if (st == KILN_E_DEVICE && !lost && w->device == KILN_DEVICE_CUDA)
+        lost = kiln_device_is_lost(0);
     if (lost) reply->flags |= KILN_MSG_LOST;
     if (payload) (void)munmap(payload, unit->bytes);
     if (st != KILN_OK) kiln_deferred_drop(w);
@@ -260,7 +280,8 @@ done:
 }
 
 /* The same, in a range that profilers show by its name. */
-static kiln_status compute_named(kiln_worker *w, const kiln_message *unit, int payload_fd, kiln_message *reply, kiln_error *err)
+static kiln_status compute_named(kiln_worker *w, const kiln_message *unit, int payload_fd,
+                                 kiln_message *reply, kiln_error *err)
 {
     char range[256];
     (void)snprintf(range, sizeof range, "%s: %.200s", w->program->name, unit->text);
@@ -279,8 +300,9 @@ typedef struct {
     uint64_t begun_ns;
 } outcome;
 
-/* Sends RESULT or FAILED and closes the memfd. Time during which two units ran counts for the first. *end: the worker must end,
- * because a fresh process should try the unit or because the parent is gone. */
+/* Sends RESULT or FAILED and closes the memfd. Time during which two units ran counts for the
+ * first. *end: the worker must end, because a fresh process should try the unit or because the
+ * parent is gone. */
 static kiln_status answer(kiln_worker *w, outcome *o, bool *end, kiln_error *err)
 {
     const uint64_t now = kiln_now_ns();
@@ -318,29 +340,36 @@ static kiln_status wait_for_unit(kiln_worker *w, bool *end, kiln_error *err)
 {
     *end = false;
     while (!*end && kiln_deferred_pending(w)) {
-        struct pollfd fds[] = {{.fd = kiln_deferred_descriptor(w), .events = POLLIN}, {.fd = w->fd, .events = POLLIN}};
+        struct pollfd fds[] = {{.fd = kiln_deferred_descriptor(w), .events = POLLIN},
+                               {.fd = w->fd, .events = POLLIN}};
         while (poll(fds, 2, -1) < 0)
-            if (errno != EINTR) return kiln_fail(err, KILN_E_IO, "the worker cannot wait: %s", strerror(errno));
+            if (errno != EINTR)
+                return kiln_fail(err, KILN_E_IO, "the worker cannot wait: %s", strerror(errno));
         if (!fds[0].revents) return KILN_OK;
         KILN_TRY(answer_oldest(w, end, err));
     }
     return KILN_OK;
 }
 
-/* Says that a unit is computed while deferred work of earlier units runs. If this process dies, each of them may be the cause, so
- * the parent must know. */
-static kiln_status say_begun(const kiln_worker *w, const kiln_message *unit, bool *end, kiln_error *err)
+/* Says that a unit is computed while deferred work of earlier units runs. If this process dies,
+ * each of them may be the cause, so the parent must know. */
+static kiln_status say_begun(const kiln_worker *w, const kiln_message *unit, bool *end,
+                             kiln_error *err)
 {
-    const kiln_message m = {.version = KILN_PROTOCOL_VERSION, .kind = KILN_MSG_BEGUN, .unit = unit->unit};
+    const kiln_message m = {
+        .version = KILN_PROTOCOL_VERSION, .kind = KILN_MSG_BEGUN, .unit = unit->unit};
     const kiln_status sent = kiln_message_send(w->fd, &m, -1, err);
     *end = sent == KILN_E_TERMINATED;
     return *end ? KILN_OK : sent;
 }
 
 /* Handles a unit until it is answered or its deferred work has begun. */
-static kiln_status serve_unit(kiln_worker *w, const kiln_message *unit, int payload_fd, bool *end, kiln_error *err)
+static kiln_status serve_unit(kiln_worker *w, const kiln_message *unit, int payload_fd, bool *end,
+                              kiln_error *err)
 {
-    outcome o = {.reply = {.version = KILN_PROTOCOL_VERSION, .kind = KILN_MSG_RESULT, .unit = unit->unit}, .memfd = -1};
+    outcome o = {
+        .reply = {.version = KILN_PROTOCOL_VERSION, .kind = KILN_MSG_RESULT, .unit = unit->unit},
+        .memfd = -1};
     *end = false;
     if (unit->flags & KILN_MSG_ALONE) KILN_TRY(answer_deferred(w, 0, end, err));
     if (!*end && kiln_deferred_pending(w)) KILN_TRY(say_begun(w, unit, end, err));
@@ -356,7 +385,8 @@ static kiln_status serve_unit(kiln_worker *w, const kiln_message *unit, int payl
         o.computed = kiln_deferred_run(w, &o.why);
     }
     if (o.computed == KILN_OK)
-        o.computed = kiln_outputs_finish(&w->outputs, w->counters ? w->counters : "{}", &o.reply, &o.memfd, &o.why);
+        o.computed = kiln_outputs_finish(&w->outputs, w->counters ? w->counters : "{}", &o.reply,
+                                         &o.memfd, &o.why);
     kiln_outputs_clear(&w->outputs);
     o.begun_ns = w->begun_ns;
     return answer(w, &o, end, err);
@@ -369,7 +399,8 @@ static bool is_socket(int fd)
     return getsockopt(fd, SOL_SOCKET, SO_TYPE, &type, &size) == 0 && type == SOCK_SEQPACKET;
 }
 
-/* Reads "cuda:3:1000000": kind of device, descriptor of the socket, host memory of a unit in bytes, or that it rests. */
+/* Reads "cuda:3:1000000": kind of device, descriptor of the socket, host memory of a unit in bytes,
+ * or that it rests. */
 static bool read_flag(kiln_worker *w, const char *flag, bool *rests)
 {
     const char *colon = strchr(flag, ':'), *ram = colon ? strchr(colon + 1, ':') : NULL;
@@ -381,7 +412,8 @@ static bool read_flag(kiln_worker *w, const char *flag, bool *rests)
     return is_socket(w->fd);
 }
 
-/* For top and ps, which would show "exe": a worker is started through /proc/self/exe. Threads that come later inherit it. */
+/* For top and ps, which would show "exe": a worker is started through /proc/self/exe. Threads that
+ * come later inherit it. */
 static void name_process(const char *program)
 {
     char name[16]; /* more is not kept */
@@ -403,7 +435,7 @@ static void lay_down(kiln_worker *w)
     w->counters = NULL;
 }
 
-/* ---- between two stages (worker_rest.c) -------------------------------------------------------------------------------- */
+/* ---- between two stages (worker_rest.c) ------------------------------------------------------ */
 static kiln_status rest(kiln_worker *w, kiln_error *err)
 {
     kiln_message m = {.version = KILN_PROTOCOL_VERSION, .kind = KILN_MSG_RESTED};
@@ -428,27 +460,34 @@ static kiln_status open_at_rest(kiln_worker *w, kiln_error *err)
     return KILN_OK;
 }
 
-/* Reads the command line and says hello: what a worker begins with. flag: argv[1] behind KILN_WORKER_FLAG. */
-static kiln_status begin(kiln_worker *w, const kiln_cli *cli, const char *flag, int argc, char **argv, kiln_error *err)
+/* Reads the command line and says hello: what a worker begins with. flag: argv[1] behind
+ * KILN_WORKER_FLAG. */
+static kiln_status begin(kiln_worker *w, const kiln_cli *cli, const char *flag, int argc,
+                         char **argv, kiln_error *err)
 {
     bool rests;
     if (!w->program->unit || !read_flag(w, flag, &rests))
-        return kiln_fail(err, KILN_E_USAGE, "%s is for %s's own use", KILN_WORKER_FLAG, cli->program);
+        return kiln_fail(err, KILN_E_USAGE, "%s is for %s's own use", KILN_WORKER_FLAG,
+                         cli->program);
     name_process(cli->program);
     if (rests) return open_at_rest(w, err);
     argv[1] = argv[0]; /* what is left is a command line without the marker */
     KILN_TRY(kiln_cli_parse(cli, argc - 1, argv + 1, &w->parsed, err));
-    kiln_log_init(cli->program, w->common->quiet ? KILN_LOG_QUIET : w->common->verbose ? KILN_LOG_VERBOSE : KILN_LOG_NORMAL);
+    kiln_log_init(cli->program, w->common->quiet     ? KILN_LOG_QUIET
+                                : w->common->verbose ? KILN_LOG_VERBOSE
+                                                     : KILN_LOG_NORMAL);
     w->threads = kiln_devices_threads(w->common->threads);
     kiln_outputs_init(&w->outputs, w->threads);
     return say_hello(w, err);
 }
 
-static kiln_status split_arguments(char *text, size_t bytes, char ***argv, int *argc, kiln_error *err)
+static kiln_status split_arguments(char *text, size_t bytes, char ***argv, int *argc,
+                                   kiln_error *err)
 {
     size_t n = 0;
     for (size_t i = 0; i < bytes; i++) n += text[i] == '\0';
-    if (n < 2 || text[bytes - 1]) return kiln_fail(err, KILN_E_BUG, "a worker got %zu arguments for its next stage", n);
+    if (n < 2 || text[bytes - 1])
+        return kiln_fail(err, KILN_E_BUG, "a worker got %zu arguments for its next stage", n);
     KILN_TRY(KILN_ALLOC(argv, n + 1, "a worker's arguments", err));
     for (size_t i = 0; i < n; text += strlen(text) + 1) (*argv)[i++] = text;
     *argc = (int)n;
@@ -456,7 +495,8 @@ static kiln_status split_arguments(char *text, size_t bytes, char ***argv, int *
 }
 
 /* Becomes the worker of another stage. */
-static kiln_status change_program(kiln_worker *w, const char *name, const char *text, size_t bytes, kiln_error *err)
+static kiln_status change_program(kiln_worker *w, const char *name, const char *text, size_t bytes,
+                                  kiln_error *err)
 {
     static kiln_cli cli; /* its rows are static, too */
     const kiln_stage_program *p;
@@ -477,7 +517,8 @@ static kiln_status change_program(kiln_worker *w, const char *name, const char *
     KILN_GO(KILN_ALLOC(&copy, bytes, "a worker's arguments", err));
     memcpy(copy, text, bytes);
     KILN_GO(split_arguments(copy, bytes, &argv, &argc, err));
-    if (strncmp(argv[1], KILN_WORKER_FLAG, flag) != 0) KILN_GO(kiln_fail(err, KILN_E_BUG, "a worker got '%s' first", argv[1]));
+    if (strncmp(argv[1], KILN_WORKER_FLAG, flag) != 0)
+        KILN_GO(kiln_fail(err, KILN_E_BUG, "a worker got '%s' first", argv[1]));
     KILN_GO(begin(w, &cli, argv[1] + flag, argc, argv, err));
 done:
     free(argv);
@@ -494,8 +535,9 @@ static kiln_status take_program(kiln_worker *w, const kiln_message *m, int memfd
     return st;
 }
 
-/* ---- the loop ---------------------------------------------------------------------------------------------------------- */
-static kiln_status take_message(kiln_worker *w, const kiln_message *m, int memfd, bool *end, kiln_error *err)
+/* ---- the loop -------------------------------------------------------------------------------- */
+static kiln_status take_message(kiln_worker *w, const kiln_message *m, int memfd, bool *end,
+                                kiln_error *err)
 {
     switch (m->kind) {
     case KILN_MSG_UNIT:
@@ -511,7 +553,8 @@ static kiln_status take_message(kiln_worker *w, const kiln_message *m, int memfd
     default:
         break;
     }
-    return kiln_fail(err, KILN_E_BUG, "the worker got message %u%s", m->kind, w->runner ? "" : " while it rests");
+    return kiln_fail(err, KILN_E_BUG, "the worker got message %u%s", m->kind,
+                     w->runner ? "" : " while it rests");
 }
 
 static kiln_status serve(kiln_worker *w, kiln_error *err)
@@ -531,18 +574,24 @@ static kiln_status serve(kiln_worker *w, kiln_error *err)
     return KILN_OK;
 }
 
-int kiln_worker_main(const kiln_stage_program *p, const kiln_cli *cli, kiln_worker_become_fn *become, const char *flag, int argc,
-                     char **argv)
+int kiln_worker_main(const kiln_stage_program *p, const kiln_cli *cli,
+                     kiln_worker_become_fn *become, const char *flag, int argc, char **argv)
 {
     kiln_error err = {0};
-    kiln_worker w = {
-        .program = p, .become = become, .options = &kiln_engine_values, .common = &kiln_common_values, .outputs = {.memfd = -1}};
-    (void)signal(SIGINT, SIG_IGN);  /* Ctrl-C reaches the whole group; the parent decides */
-    (void)signal(SIGTERM, SIG_IGN); /* so do timeout(1) and batch systems; a worker ends with its socket or its parent */
+    kiln_worker w = {.program = p,
+                     .become = become,
+                     .options = &kiln_engine_values,
+                     .common = &kiln_common_values,
+                     .outputs = {.memfd = -1}};
+    (void)signal(SIGINT, SIG_IGN); /* Ctrl-C reaches the whole group; the parent decides */
+    /* so do timeout(1) and batch systems; a worker ends with its socket or its parent */
+    (void)signal(SIGTERM, SIG_IGN);
     kiln_status st = begin(&w, cli, flag, argc, argv, &err);
-    const bool rests = argc == 2; /* if it cannot open its device, it is silent: a stage that wants one will say it */
+    /* if it cannot open its device, it is silent: a stage that wants one will say it */
+    const bool rests = argc == 2;
     if (st == KILN_OK && (w.runner || rests)) st = serve(&w, &err);
-    if (st != KILN_OK && !(rests && w.program == p)) kiln_tell_error(w.program->cli->program, "worker: ", &err);
+    if (st != KILN_OK && !(rests && w.program == p))
+        kiln_tell_error(w.program->cli->program, "worker: ", &err);
     lay_down(&w);
     return kiln_exit_code(st);
 }

@@ -1,18 +1,18 @@
 /* Deferred work of units (kiln_worker_defer).
  *
- * Problem. A unit that draws on a GPU and then compresses and writes a file would keep the GPU idle while it writes.
- * Constraint. Answers go out in the order of the units, because the parent takes the oldest unit for the one that a dead worker was
- * computing.
- * Layout. A thread does the deferred work of one unit while the worker computes the next units:
+ * Problem. A unit that draws on a GPU and then compresses and writes a file would keep the GPU idle
+ * while it writes. Constraint. Answers go out in the order of the units, because the parent takes
+ * the oldest unit for the one that a dead worker was computing. Layout. A thread does the deferred
+ * work of one unit while the worker computes the next units:
  *
  *   worker    | unit 1  | unit 2  | unit 3  | unit 4 ...
  *   thread 1            | deferred 1  |     | deferred 3  |
  *   thread 2                      | deferred 2  |
  *   parent              begun 2   begun 3  result 1   begun 4 ...
  *
- * A unit says how many may be pending; if there would be one more, the worker waits for the oldest. A thread has a kiln_worker of
- * its own without runner, manifest and state, so deferred work cannot use them. Threads are kept, because a new thread would have
- * to start its OpenMP threads again.
+ * A unit says how many may be pending; if there would be one more, the worker waits for the oldest.
+ * A thread has a kiln_worker of its own without runner, manifest and state, so deferred work cannot
+ * use them. Threads are kept, because a new thread would have to start its OpenMP threads again.
  */
 #include "stages/engine/worker/worker_deferred.h"
 
@@ -66,14 +66,15 @@ void kiln_deferred_drop(kiln_worker *w)
     w->deferred_run = NULL;
 }
 
-/* ---- the thread --------------------------------------------------------------------------------------------------------- */
+/* ---- the thread ------------------------------------------------------------------------------ */
 static void do_deferred(kiln_deferred_thread *t)
 {
     kiln_worker *w = &t->worker;
     kiln_range_push(t->name);
     t->status = kiln_deferred_run(w, &t->error);
     if (t->status == KILN_OK)
-        t->status = kiln_outputs_finish(&w->outputs, w->counters ? w->counters : "{}", &t->reply, &t->memfd, &t->error);
+        t->status = kiln_outputs_finish(&w->outputs, w->counters ? w->counters : "{}", &t->reply,
+                                        &t->memfd, &t->error);
     kiln_outputs_clear(&w->outputs);
     kiln_range_pop();
 }
@@ -113,11 +114,13 @@ static kiln_status thread_new(const kiln_worker *w, kiln_deferred_thread **out, 
         return KILN_OK;
     }
     thread_free(t);
-    return kiln_fail(err, KILN_E_NOMEM, "cannot start a worker's second thread: %s", strerror(failed));
+    return kiln_fail(err, KILN_E_NOMEM, "cannot start a worker's second thread: %s",
+                     strerror(failed));
 }
 
-/* ---- the worker's side --------------------------------------------------------------------------------------------------- */
-kiln_status kiln_deferred_begin(kiln_worker *w, const kiln_message *reply, const char *name, kiln_error *err)
+/* ---- the worker's side ----------------------------------------------------------------------- */
+kiln_status kiln_deferred_begin(kiln_worker *w, const kiln_message *reply, const char *name,
+                                kiln_error *err)
 {
     kiln_deferred_queue *const deferred = &w->deferred;
     if (deferred->n_idle == 0) {
@@ -148,7 +151,10 @@ kiln_status kiln_deferred_begin(kiln_worker *w, const kiln_message *reply, const
 
 unsigned kiln_deferred_pending(const kiln_worker *w) { return w->deferred.n; }
 
-static kiln_deferred_thread *oldest(const kiln_worker *w) { return w->deferred.pending[w->deferred.first]; }
+static kiln_deferred_thread *oldest(const kiln_worker *w)
+{
+    return w->deferred.pending[w->deferred.first];
+}
 
 int kiln_deferred_descriptor(const kiln_worker *w) { return oldest(w)->done; }
 
@@ -164,7 +170,8 @@ static const kiln_deferred_thread *take_oldest(kiln_worker *w)
     return t;
 }
 
-kiln_status kiln_deferred_end(kiln_worker *w, kiln_message *reply, int *memfd, uint64_t *begun_ns, kiln_error *err)
+kiln_status kiln_deferred_end(kiln_worker *w, kiln_message *reply, int *memfd, uint64_t *begun_ns,
+                              kiln_error *err)
 {
     const kiln_deferred_thread *t = take_oldest(w);
     *reply = t->reply;

@@ -1,5 +1,6 @@
-/* Reading before the first unit. To open a GPU takes a fifth of a second, nearly all of it on one thread of the driver. The first
- * unit would then read and decode for half as long; a thread does so meanwhile. */
+/* Reading before the first unit. To open a GPU takes a fifth of a second, nearly all of it on one
+ * thread of the driver. The first unit would then read and decode for half as long; a thread does
+ * so meanwhile. */
 #include "stages/engine/worker/worker_early.h"
 
 #include "base/memory.h"
@@ -17,7 +18,8 @@ void kiln_early_begin(kiln_early *e, kiln_worker *w)
     e->worker = w;
     e->bytes = 0;
     atomic_init(&e->stop, false);
-    e->runs = w->program->early && w->ram > 0 && pthread_create(&e->thread, NULL, read_early, e) == 0;
+    e->runs =
+        w->program->early && w->ram > 0 && pthread_create(&e->thread, NULL, read_early, e) == 0;
 }
 
 uint64_t kiln_early_end(kiln_early *e)

@@ -1,4 +1,5 @@
-/* worker_early -- reading for the first unit while the worker opens its GPU (kiln_stage_program.early). */
+/* worker_early -- reading for the first unit while the worker opens its GPU
+ * (kiln_stage_program.early). */
 #ifndef KILN_STAGES_ENGINE_WORKER_WORKER_EARLY_H
 #define KILN_STAGES_ENGINE_WORKER_WORKER_EARLY_H
 
@@ -14,10 +15,11 @@ typedef struct {
     uint64_t bytes;
 } kiln_early;
 
-/* Starts the program's `early`, if it has one, on a thread of its own. Until kiln_early_end the caller uses of the worker only what
- * opens the device. */
+/* Starts the program's `early`, if it has one, on a thread of its own. Until kiln_early_end the
+ * caller uses of the worker only what opens the device. */
 void kiln_early_begin(kiln_early *e, kiln_worker *w);
-/* Stops it and waits for its end. Returns an upper bound of the host memory that it has taken, in bytes. */
+/* Stops it and waits for its end. Returns an upper bound of the host memory that it has taken, in
+ * bytes. */
 uint64_t kiln_early_end(kiln_early *e);
 
 #endif

@@ -25,8 +25,9 @@ struct kiln_worker {
     void *state;
     void (*free_state)(void *);
     kiln_outputs outputs;
-    char *counters;                 /* of the unit in work; NULL: "{}" */
-    kiln_deferred_fn *deferred_run; /* arguments of kiln_worker_defer; NULL: the unit defers nothing */
+    char *counters; /* of the unit in work; NULL: "{}" */
+    /* arguments of kiln_worker_defer; NULL: the unit defers nothing */
+    kiln_deferred_fn *deferred_run;
     kiln_deferred_drop_fn *deferred_drop;
     void *deferred_context;
     unsigned deferred_most, deferred_threads;

@@ -1,5 +1,5 @@
-/* chunks_index -- see the header. A function returns NULL if memory is gone, and so does json_pack if one of its values is NULL, so
- * only the caller of the whole looks. */
+/* chunks_index -- see the header. A function returns NULL if memory is gone, and so does json_pack
+ * if one of its values is NULL, so only the caller of the whole looks. */
 #include "stages/formats/chunks/chunks_index.h"
 
 #include "base/file.h"
@@ -14,11 +14,13 @@
 void kiln_chunks_file_name(const kiln_array *a, char out[KILN_CHUNKS_FILE_NAME])
 {
     char hex[33];
-    kiln_hash h = a->n_segments == 1 ? a->segments[0] : kiln_hash_of(a->segments, a->n_segments * sizeof *a->segments);
+    kiln_hash h = a->n_segments == 1
+                      ? a->segments[0]
+                      : kiln_hash_of(a->segments, a->n_segments * sizeof *a->segments);
     (void)snprintf(out, KILN_CHUNKS_FILE_NAME, "%s.bin", kiln_hash_hex(h, hex));
 }
 
-/* ---- values ------------------------------------------------------------------------------------------------------------------ */
+/* ---- values ---------------------------------------------------------------------------------- */
 
 /* 63 bits: more than the numbers of JavaScript hold, so text. */
 static json_t *code_json(uint64_t v) { return json_sprintf("%016llx", (unsigned long long)v); }
@@ -50,22 +52,25 @@ static json_t *file_json(const kiln_array *a, kiln_type type, uint32_t component
 {
     char name[KILN_CHUNKS_FILE_NAME];
     kiln_chunks_file_name(a, name);
-    return json_pack("{s:s, s:I, s:s, s:I}", "type", kiln_type_name(type), "components", (json_int_t)components, "file", name,
-                     "bytes", (json_int_t)a->raw_bytes);
+    return json_pack("{s:s, s:I, s:s, s:I}", "type", kiln_type_name(type), "components",
+                     (json_int_t)components, "file", name, "bytes", (json_int_t)a->raw_bytes);
 }
 
-/* ---- chunks ------------------------------------------------------------------------------------------------------------------ */
+/* ---- chunks ---------------------------------------------------------------------------------- */
 
 static json_t *chunk_json(const kiln_chunk *c)
 {
     json_t *planes = json_object();
     for (uint32_t i = 0; i < c->n_planes; i++)
-        set_index_member(&planes, c->planes[i].name, file_json(&c->planes[i].data, c->planes[i].type, c->planes[i].components));
-    return json_pack("{s:s, s:s, s:I, s:I, s:o, s:o, s:o, s:o, s:o, s:o, s:o, s:o, s:o}", "name", c->name, "parent", c->parent,
-                     "count", (json_int_t)c->count, "level", (json_int_t)c->level, "hilbert_first", code_json(c->hilbert_lo),
-                     "hilbert_last", code_json(c->hilbert_hi), "box_min", vector_json(c->box_min), "box_max",
-                     vector_json(c->box_max), "reach_min", vector_json(c->reach_min), "reach_max", vector_json(c->reach_max),
-                     "max_log_scale", kiln_json_real((double)c->max_log_scale), "max_opacity_logit",
+        set_index_member(&planes, c->planes[i].name,
+                         file_json(&c->planes[i].data, c->planes[i].type, c->planes[i].components));
+    return json_pack("{s:s, s:s, s:I, s:I, s:o, s:o, s:o, s:o, s:o, s:o, s:o, s:o, s:o}", "name",
+                     c->name, "parent", c->parent, "count", (json_int_t)c->count, "level",
+                     (json_int_t)c->level, "hilbert_first", code_json(c->hilbert_lo),
+                     "hilbert_last", code_json(c->hilbert_hi), "box_min", vector_json(c->box_min),
+                     "box_max", vector_json(c->box_max), "reach_min", vector_json(c->reach_min),
+                     "reach_max", vector_json(c->reach_max), "max_log_scale",
+                     kiln_json_real((double)c->max_log_scale), "max_opacity_logit",
                      kiln_json_real((double)c->max_opacity_logit), "planes", planes);
 }
 
@@ -100,29 +105,33 @@ static json_t *bounds_json(const kiln_export *e)
             reach_max[k] = fmaxf(reach_max[k], c->reach_max[k]);
         }
     }
-    return json_pack("{s:o, s:o, s:o, s:o}", "box_min", vector_json(box_min), "box_max", vector_json(box_max), "reach_min",
-                     vector_json(reach_min), "reach_max", vector_json(reach_max));
+    return json_pack("{s:o, s:o, s:o, s:o}", "box_min", vector_json(box_min), "box_max",
+                     vector_json(box_max), "reach_min", vector_json(reach_min), "reach_max",
+                     vector_json(reach_max));
 }
 
 static json_t *scene_json(const kiln_export *e)
 {
     const kiln_scene *s = kiln_export_scene(e);
-    json_t *scene = json_pack("{s:o, s:i, s:b, s:o, s:o, s:o, s:o}", "name", kiln_json_string(s->name), "sh_degree",
-                              (int)e->bakes[0].layer->sh_degree, "antialiased", s->antialiased, "origin",
-                              kiln_json_reals(s->origin, 3), "root_centre", kiln_json_reals(s->root_centre, 3), "root_half",
-                              kiln_json_real(s->root_half), "up_axis", kiln_json_string(s->up_axis));
+    json_t *scene = json_pack(
+        "{s:o, s:i, s:b, s:o, s:o, s:o, s:o}", "name", kiln_json_string(s->name), "sh_degree",
+        (int)e->bakes[0].layer->sh_degree, "antialiased", s->antialiased, "origin",
+        kiln_json_reals(s->origin, 3), "root_centre", kiln_json_reals(s->root_centre, 3),
+        "root_half", kiln_json_real(s->root_half), "up_axis", kiln_json_string(s->up_axis));
     set_index_member(&scene, "unit", kiln_json_string(s->unit));
-    set_index_member(&scene, "background", s->has_background ? kiln_json_reals(s->background, 3) : json_null());
+    set_index_member(&scene, "background",
+                     s->has_background ? kiln_json_reals(s->background, 3) : json_null());
     set_index_member(&scene, "bounds", bounds_json(e));
     return scene;
 }
 
-/* ---- levels ------------------------------------------------------------------------------------------------------------------ */
+/* ---- levels ---------------------------------------------------------------------------------- */
 
 static json_t *level_json(const kiln_chunk *c)
 {
     json_t *o = chunk_json(c), *errors = json_array();
-    for (uint32_t i = 0; i < c->n_errors; i++) append_index_item(&errors, kiln_json_real((double)c->errors[i]));
+    for (uint32_t i = 0; i < c->n_errors; i++)
+        append_index_item(&errors, kiln_json_real((double)c->errors[i]));
     set_index_member(&o, "error_step", json_integer(c->error_step));
     set_index_member(&o, "errors", errors);
     return o;
@@ -130,8 +139,9 @@ static json_t *level_json(const kiln_chunk *c)
 
 static json_t *node_json(const kiln_level_tree *t, const kiln_level_node *n)
 {
-    json_t *o = json_pack("{s:s, s:s, s:o}", "name", n->name, "parent", n->parent == KILN_NO_NODE ? "" : t->nodes[n->parent].name,
-                          "chunk", n->chunk ? json_string(n->chunk->name) : json_null());
+    json_t *o = json_pack("{s:s, s:s, s:o}", "name", n->name, "parent",
+                          n->parent == KILN_NO_NODE ? "" : t->nodes[n->parent].name, "chunk",
+                          n->chunk ? json_string(n->chunk->name) : json_null());
     json_t *levels = json_array();
     for (uint32_t k = 0; k < n->n_levels; k++) append_index_item(&levels, level_json(n->levels[k]));
     set_index_member(&o, "rows", integer_json(n->rows));
@@ -143,25 +153,30 @@ static json_t *node_json(const kiln_level_tree *t, const kiln_level_node *n)
     return o;
 }
 
-static bool is_measured(const kiln_level_tree *t) { return t->n_nodes && t->nodes[0].n_levels && t->nodes[0].levels[0]->n_errors; }
+static bool is_measured(const kiln_level_tree *t)
+{
+    return t->n_nodes && t->nodes[0].n_levels && t->nodes[0].levels[0]->n_errors;
+}
 
 static json_t *levels_json(const kiln_export *e)
 {
     const kiln_layer *l = e->tree->levels;
     char hex[33];
     json_t *nodes = json_array(), *o = json_object();
-    for (uint32_t i = 0; i < e->tree->n_nodes; i++) append_index_item(&nodes, node_json(e->tree, &e->tree->nodes[i]));
+    for (uint32_t i = 0; i < e->tree->n_nodes; i++)
+        append_index_item(&nodes, node_json(e->tree, &e->tree->nodes[i]));
     set_index_member(&o, "digest", json_string(kiln_hash_hex(l->digest, hex)));
     set_index_member(&o, "rows", integer_json(l->count));
     set_index_member(&o, "measured",
-                     is_measured(e->tree) ? json_pack("{s:s, s:b, s:o}", "name", l->origin_profile, "antialiased",
-                                                      l->origin_antialiased, "near", kiln_json_real(l->origin_near))
-                                          : json_null());
+                     is_measured(e->tree)
+                         ? json_pack("{s:s, s:b, s:o}", "name", l->origin_profile, "antialiased",
+                                     l->origin_antialiased, "near", kiln_json_real(l->origin_near))
+                         : json_null());
     set_index_member(&o, "nodes", nodes);
     return o;
 }
 
-/* ---- cameras and tile tables ------------------------------------------------------------------------------------------------- */
+/* ---- cameras and tile tables ----------------------------------------------------------------- */
 
 static json_t *camera_json(const kiln_camera *c)
 {
@@ -185,7 +200,8 @@ static json_t *camera_json(const kiln_camera *c)
 
 static json_t *profile_json(const char *name, bool antialiased, double near_m)
 {
-    return json_pack("{s:s, s:b, s:o}", "name", name, "antialiased", antialiased, "near", kiln_json_real(near_m));
+    return json_pack("{s:s, s:b, s:o}", "name", name, "antialiased", antialiased, "near",
+                     kiln_json_real(near_m));
 }
 
 static json_t *band_json(const kiln_tile_band *b)
@@ -228,7 +244,7 @@ static json_t *table_json(const kiln_tile_table *t)
     return o;
 }
 
-/* ---- the text ---------------------------------------------------------------------------------------------------------------- */
+/* ---- the text -------------------------------------------------------------------------------- */
 
 /* All but the cameras and the tables, which are the last members. */
 static json_t *head_json(const kiln_export *e, bool with_tables)
@@ -236,12 +252,15 @@ static json_t *head_json(const kiln_export *e, bool with_tables)
     const kiln_layer *layer = e->bakes[0].layer;
     const kiln_export_views *v = e->views;
     char hex[33];
-    json_t *index = json_pack("{s:s, s:i, s:o, s:{s:s, s:s, s:I}, s:o}", "format", KILN_CHUNKS_FORMAT, "version", 1, "scene",
-                              scene_json(e), "layer", "kind", layer->kind, "digest", kiln_hash_hex(layer->digest, hex), "rows",
-                              (json_int_t)kiln_chunks_rows(e), "chunks", chunks_json(e));
+    json_t *index = json_pack("{s:s, s:i, s:o, s:{s:s, s:s, s:I}, s:o}", "format",
+                              KILN_CHUNKS_FORMAT, "version", 1, "scene", scene_json(e), "layer",
+                              "kind", layer->kind, "digest", kiln_hash_hex(layer->digest, hex),
+                              "rows", (json_int_t)kiln_chunks_rows(e), "chunks", chunks_json(e));
     if (e->tree) set_index_member(&index, "levels", levels_json(e));
     set_index_member(&index, "profile",
-                     with_tables && v->n_tables ? profile_json(v->profile, v->antialiased, v->near_m) : json_null());
+                     with_tables && v->n_tables
+                         ? profile_json(v->profile, v->antialiased, v->near_m)
+                         : json_null());
     return index;
 }
 
@@ -261,10 +280,12 @@ static kiln_status put_index_text(const index_text *t, const char *text, kiln_er
 /* Takes the value. */
 static kiln_status make_text(const index_text *t, json_t *value, char **out, kiln_error *err)
 {
-    *out = kiln_json_text(value, (t->indented ? JSON_INDENT(1) : JSON_COMPACT) | JSON_REAL_PRECISION(17));
+    *out = kiln_json_text(value,
+                          (t->indented ? JSON_INDENT(1) : JSON_COMPACT) | JSON_REAL_PRECISION(17));
     json_decref(value);
     if (*out) return KILN_OK;
-    return kiln_fail(err, KILN_E_NOMEM, "out of memory while writing the index of '%s'", t->e->target);
+    return kiln_fail(err, KILN_E_NOMEM, "out of memory while writing the index of '%s'",
+                     t->e->target);
 }
 
 /* An element of a list that is a member of the whole: two levels deep. */
@@ -284,7 +305,10 @@ static kiln_status put_element(index_text *t, json_t *value, kiln_error *err)
     return st;
 }
 
-static kiln_status put_camera(void *text, const kiln_camera *c, kiln_error *err) { return put_element(text, camera_json(c), err); }
+static kiln_status put_camera(void *text, const kiln_camera *c, kiln_error *err)
+{
+    return put_element(text, camera_json(c), err);
+}
 static kiln_status put_table(void *text, const kiln_tile_table *t, kiln_error *err)
 {
     return put_element(text, table_json(t), err);
@@ -313,8 +337,8 @@ static kiln_status put_head(const index_text *t, bool with_tables, kiln_error *e
     return st;
 }
 
-kiln_status kiln_chunks_index_write(const kiln_export *e, bool with_tables, bool indented, kiln_text_sink_fn *sink, void *context,
-                                    kiln_error *err)
+kiln_status kiln_chunks_index_write(const kiln_export *e, bool with_tables, bool indented,
+                                    kiln_text_sink_fn *sink, void *context, kiln_error *err)
 {
     index_text t = {.e = e, .sink = sink, .context = context, .indented = indented};
     KILN_TRY(put_head(&t, with_tables, err));
@@ -327,7 +351,7 @@ kiln_status kiln_chunks_index_write(const kiln_export *e, bool with_tables, bool
     return put_index_text(&t, indented ? "\n}" : "}", err);
 }
 
-/* ---- files that it names ----------------------------------------------------------------------------------------------------- */
+/* ---- files that it names --------------------------------------------------------------------- */
 
 typedef struct {
     kiln_chunks_file_fn *fn;
@@ -339,7 +363,9 @@ static kiln_status tell_array(void *list, const char *name, const kiln_array *a,
     const file_list *l = list;
     char file[KILN_CHUNKS_FILE_NAME];
     kiln_chunks_file_name(a, file);
-    return l->fn(l->context, file, a->raw_bytes) ? KILN_OK : kiln_fail(err, KILN_E_NOMEM, "out of memory for array '%s'", name);
+    return l->fn(l->context, file, a->raw_bytes)
+               ? KILN_OK
+               : kiln_fail(err, KILN_E_NOMEM, "out of memory for array '%s'", name);
 }
 
 static kiln_status tell_table(void *list, const kiln_tile_table *t, kiln_error *err)
@@ -347,16 +373,19 @@ static kiln_status tell_table(void *list, const kiln_tile_table *t, kiln_error *
     return kiln_chunks_each_array(t, tell_array, list, err);
 }
 
-kiln_status kiln_chunks_index_files(const kiln_export *e, bool with_tables, kiln_chunks_file_fn *fn, void *context, kiln_error *err)
+kiln_status kiln_chunks_index_files(const kiln_export *e, bool with_tables, kiln_chunks_file_fn *fn,
+                                    void *context, kiln_error *err)
 {
     file_list l = {fn, context};
     for (uint32_t i = 0; i < e->n_chunks; i++) /* those of the levels are among them */
         for (uint32_t p = 0; p < e->chunks[i].chunk->n_planes; p++)
-            KILN_TRY(tell_array(&l, e->chunks[i].chunk->planes[p].name, &e->chunks[i].chunk->planes[p].data, err));
+            KILN_TRY(tell_array(&l, e->chunks[i].chunk->planes[p].name,
+                                &e->chunks[i].chunk->planes[p].data, err));
     return with_tables ? kiln_tile_tables_each(e->views->m, true, tell_table, &l, err) : KILN_OK;
 }
 
-kiln_status kiln_chunks_each_array(const kiln_tile_table *t, kiln_chunks_array_fn *fn, void *context, kiln_error *err)
+kiln_status kiln_chunks_each_array(const kiln_tile_table *t, kiln_chunks_array_fn *fn,
+                                   void *context, kiln_error *err)
 {
     KILN_TRY(fn(context, "chunks", &t->chunks, err));
     KILN_TRY(fn(context, "visible_slot", &t->visible_slot, err));

@@ -1,10 +1,12 @@
-/* chunks_index_read -- reads an index.json that lies in a folder, a stranger's perhaps, for the files that it names.
+/* chunks_index_read -- reads an index.json that lies in a folder, a stranger's perhaps, for the
+ * files that it names.
  *
- * Problem. With 20,000 cameras an index has 40 MB, and as a tree of JSON ten times as much. What is asked of it is one list of
- * names.
+ * Problem. With 20,000 cameras an index has 40 MB, and as a tree of JSON ten times as much. What is
+ * asked of it is one list of names.
  *
- * Solution. The text is gone through once, a piece of the file at a time. Of it an element of the lists that name files (chunks,
- * tile_tables, nodes of levels) is put together and parsed by itself; of all else only brackets and strings are looked at. */
+ * Solution. The text is gone through once, a piece of the file at a time. Of it an element of the
+ * lists that name files (chunks, tile_tables, nodes of levels) is put together and parsed by
+ * itself; of all else only brackets and strings are looked at. */
 #include "stages/formats/chunks/chunks_index.h"
 
 #include "base/file.h"
@@ -27,16 +29,17 @@ typedef struct {
     uint32_t depth;
     char open[DEPTH_MOST];   /* brackets */
     bool in_string, escaped; /* escaped: behind a backslash */
-    char text[KEY_MOST];     /* the last string outside of elements; "" if it is longer or has escapes */
-    size_t text_size;        /* of the string in work */
-    char keys[3][KEY_MOST];  /* by depth: the member in work */
-    list_kind list;          /* LIST_NONE: what is read is in none */
-    uint32_t list_depth;     /* of its bracket */
+    /* the last string outside of elements; "" if it is longer or has escapes */
+    char text[KEY_MOST];
+    size_t text_size;       /* of the string in work */
+    char keys[3][KEY_MOST]; /* by depth: the member in work */
+    list_kind list;         /* LIST_NONE: what is read is in none */
+    uint32_t list_depth;    /* of its bracket */
     kiln_buffer element;
     bool has_chunks, is_ours, ended; /* ended: the outermost bracket is closed */
 } scan;
 
-/* ---- elements ---------------------------------------------------------------------------------------------------------------- */
+/* ---- elements -------------------------------------------------------------------------------- */
 
 static bool tell_files(const scan *s, const json_t *arrays)
 {
@@ -46,7 +49,9 @@ static bool tell_files(const scan *s, const json_t *arrays)
     {
         const char *name = json_string_value(json_object_get(a, "file")), *why;
         if (!name || !kiln_name_is_safe(name, &why)) return false;
-        if (s->fn && !s->fn(s->context, name, (uint64_t)json_integer_value(json_object_get(a, "bytes")))) return false;
+        if (s->fn &&
+            !s->fn(s->context, name, (uint64_t)json_integer_value(json_object_get(a, "bytes"))))
+            return false;
     }
     return true;
 }
@@ -68,7 +73,8 @@ static bool tell_element(const scan *s, const json_t *v)
     case LIST_CHUNKS:
         return tell_files(s, json_object_get(v, "planes"));
     case LIST_TABLES:
-        return tell_files(s, json_object_get(v, "arrays")) && tell_lists(s, json_object_get(v, "bands"), "arrays");
+        return tell_files(s, json_object_get(v, "arrays")) &&
+               tell_lists(s, json_object_get(v, "bands"), "arrays");
     case LIST_NODES:
         return tell_lists(s, json_object_get(v, "levels"), "planes");
     case LIST_NONE:
@@ -83,25 +89,29 @@ static bool is_json_blank(char c) { return c == ' ' || c == '\n' || c == '\t' ||
 static bool end_element(scan *s, bool last)
 {
     bool blank = true;
-    for (size_t i = 0; i < s->element.size && blank; i++) blank = is_json_blank((char)s->element.data[i]);
+    for (size_t i = 0; i < s->element.size && blank; i++)
+        blank = is_json_blank((char)s->element.data[i]);
     if (blank && last) return true;
     json_t *v = NULL;
     const char *text = (const char *)s->element.data;
-    const bool told = !blank && kiln_json_parse(text, s->element.size, JSON_DECODE_ANY, "an index", &v, NULL, NULL) == KILN_OK &&
+    const bool told = !blank &&
+                      kiln_json_parse(text, s->element.size, JSON_DECODE_ANY, "an index", &v, NULL,
+                                      NULL) == KILN_OK &&
                       v && tell_element(s, v);
     json_decref(v);
     s->element.size = 0;
     return told;
 }
 
-/* ---- the text ---------------------------------------------------------------------------------------------------------------- */
+/* ---- the text -------------------------------------------------------------------------------- */
 
 /* Which list begins with a bracket at this depth? */
 static list_kind list_at(const scan *s)
 {
     if (s->depth == 2 && strcmp(s->keys[1], "chunks") == 0) return LIST_CHUNKS;
     if (s->depth == 2 && strcmp(s->keys[1], "tile_tables") == 0) return LIST_TABLES;
-    if (s->depth == 3 && strcmp(s->keys[1], "levels") == 0 && strcmp(s->keys[2], "nodes") == 0) return LIST_NODES;
+    if (s->depth == 3 && strcmp(s->keys[1], "levels") == 0 && strcmp(s->keys[2], "nodes") == 0)
+        return LIST_NODES;
     return LIST_NONE;
 }
 
@@ -149,7 +159,8 @@ static bool next_byte(scan *s, char c)
     const bool at_list = s->list && s->depth == s->list_depth && !s->in_string;
     if (at_list && (c == ',' || c == ']') && !end_element(s, c == ']')) return false;
     if (s->list && !(at_list && (c == ',' || c == ']'))) {
-        if (s->element.size == ELEMENT_MOST || kiln_buffer_put(&s->element, &c, 1, NULL) != KILN_OK) return false;
+        if (s->element.size == ELEMENT_MOST || kiln_buffer_put(&s->element, &c, 1, NULL) != KILN_OK)
+            return false;
     }
     if (s->in_string) return in_string(s, c);
     switch (c) {
@@ -174,7 +185,8 @@ static bool next_byte(scan *s, char c)
     }
 }
 
-kiln_chunks_index_kind kiln_chunks_index_read(const char *path, kiln_chunks_file_fn *fn, void *context)
+kiln_chunks_index_kind kiln_chunks_index_read(const char *path, kiln_chunks_file_fn *fn,
+                                              void *context)
 {
     enum { PIECE = 1 << 16 };
     static char piece[PIECE]; /* the parent's main thread alone reads an index */

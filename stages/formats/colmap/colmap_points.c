@@ -1,13 +1,15 @@
-/* colmap_points -- COLMAP's points3D.bin and points3D.txt as a point cloud (COLMAP's doc/format.rst).
+/* colmap_points -- COLMAP's points3D.bin and points3D.txt as a point cloud (COLMAP's
+ * doc/format.rst).
  *
  *   u64 count, then per point
  *   0   u64 id        8  f64 x y z      32  u8 r g b     35  f64 error
  *   43  u64 track_length                51  track_length times u32 image_id, u32 point2D_idx
  *
- * Text: ID X Y Z R G B ERROR IMAGE_ID POINT2D_IDX ..., comments begin with '#'. It becomes binary records without tracks in
- * scratch, which are read like a file without its count. Records vary in length, so only a whole pass finds where a block begins.
- * Tracks are skipped: they are advisory here. Ids have to be unique; finish_reading_colmap() looks for doubles in memory that does
- * not grow with the file.
+ * Text: ID X Y Z R G B ERROR IMAGE_ID POINT2D_IDX ..., comments begin with '#'. It becomes binary
+ * records without tracks in scratch, which are read like a file without its count. Records vary in
+ * length, so only a whole pass finds where a block begins. Tracks are skipped: they are advisory
+ * here. Ids have to be unique; finish_reading_colmap() looks for doubles in memory that does not
+ * grow with the file.
  */
 #include "stages/formats/reader.h"
 
@@ -26,7 +28,8 @@
 #include <unistd.h>
 
 enum { RECORD = 51, TRACK_ELEMENT = 8, WINDOW = 1 << 20 };
-enum { IDS_AT_ONCE = 1 << 22 }; /* 32 MiB of ids; more points are looked through in as many passes as it takes */
+/* 32 MiB of ids; more points are looked through in as many passes as it takes */
+enum { IDS_AT_ONCE = 1 << 22 };
 
 typedef struct {
     uint64_t id, track_length;
@@ -46,7 +49,7 @@ typedef struct {
     size_t at, have;
 } points_source;
 
-/* ---- binary ------------------------------------------------------------------------------------------------------------------ */
+/* ---- binary ---------------------------------------------------------------------------------- */
 
 static uint64_t bin_offset(const points_source *s) { return s->base + s->at; }
 
@@ -63,8 +66,10 @@ static kiln_status bin_peek(points_source *s, size_t n, const unsigned char **ou
         uint64_t left = s->file_bytes - bin_offset(s);
         bin_seek(s, bin_offset(s));
         if (left < n)
-            return kiln_fail(err, KILN_E_INPUT, "'%s' is truncated: it ends inside point %llu of %llu; is the download complete?",
-                             s->path, (unsigned long long)s->next, (unsigned long long)s->n_points);
+            return kiln_fail(
+                err, KILN_E_INPUT,
+                "'%s' is truncated: it ends inside point %llu of %llu; is the download complete?",
+                s->path, (unsigned long long)s->next, (unsigned long long)s->n_points);
         s->have = left < WINDOW ? (size_t)left : WINDOW;
         KILN_TRY(kiln_file_read_at(s->fd, s->path, s->base, s->window, s->have, err));
     }
@@ -83,9 +88,11 @@ static kiln_status bin_next(points_source *s, point *p, kiln_error *err)
     p->track_length = kiln_get_u64(r + 43);
     uint64_t left = s->file_bytes - bin_offset(s) - RECORD;
     if (p->track_length > left / TRACK_ELEMENT)
-        return kiln_fail(err, KILN_E_INPUT, "'%s', point %llu at offset %llu: the file is shorter than its track length %llu says",
-                         s->path, (unsigned long long)s->next, (unsigned long long)bin_offset(s),
-                         (unsigned long long)p->track_length);
+        return kiln_fail(
+            err, KILN_E_INPUT,
+            "'%s', point %llu at offset %llu: the file is shorter than its track length %llu says",
+            s->path, (unsigned long long)s->next, (unsigned long long)bin_offset(s),
+            (unsigned long long)p->track_length);
     uint64_t skip = RECORD + p->track_length * TRACK_ELEMENT;
     if (skip <= s->have - s->at)
         s->at += (size_t)skip;
@@ -98,20 +105,22 @@ static kiln_status bin_next(points_source *s, point *p, kiln_error *err)
 static kiln_status bin_count(points_source *s, kiln_error *err)
 {
     if (s->file_bytes < 8)
-        return kiln_fail(err, KILN_E_INPUT, "'%s' is truncated: it has %llu bytes, out of memory for its count", s->path,
-                         (unsigned long long)s->file_bytes);
+        return kiln_fail(err, KILN_E_INPUT,
+                         "'%s' is truncated: it has %llu bytes, out of memory for its count",
+                         s->path, (unsigned long long)s->file_bytes);
     KILN_TRY(kiln_file_read_at(s->fd, s->path, 0, &s->n_points, 8, err));
     if (s->n_points > (s->file_bytes - 8) / RECORD)
-        return kiln_fail(err, KILN_E_INPUT, "'%s' is shorter than its count of %llu points says", s->path,
-                         (unsigned long long)s->n_points);
+        return kiln_fail(err, KILN_E_INPUT, "'%s' is shorter than its count of %llu points says",
+                         s->path, (unsigned long long)s->n_points);
     return KILN_OK;
 }
 
-/* ---- text -------------------------------------------------------------------------------------------------------------------- */
+/* ---- text ------------------------------------------------------------------------------------ */
 
 static kiln_status text_bad(const char *path, uint64_t row, const char *what, kiln_error *err)
 {
-    return kiln_fail(err, KILN_E_INPUT, "'%s', point %llu: %s", path, (unsigned long long)row, what);
+    return kiln_fail(err, KILN_E_INPUT, "'%s', point %llu: %s", path, (unsigned long long)row,
+                     what);
 }
 
 /* X Y Z R G B ERROR behind the id, into the record. NULL, or what is wrong. */
@@ -121,12 +130,14 @@ static const char *text_numbers(kiln_token_line *words, unsigned char *record)
     size_t n;
     double v[7];
     for (int i = 0; i < 7; i++) {
-        if (!kiln_token_next(words, &w, &n)) return "the line has too few fields; it takes ID X Y Z R G B ERROR";
+        if (!kiln_token_next(words, &w, &n))
+            return "the line has too few fields; it takes ID X Y Z R G B ERROR";
         if (kiln_parse_f64(w, n, &v[i]) != KILN_NUMBER_OK) return "a value is not a number";
     }
     for (int i = 0; i < 3; i++) kiln_put_f64(record + 8 + 8 * i, v[i]);
     for (int i = 0; i < 3; i++) {
-        if (!(v[3 + i] >= 0 && v[3 + i] <= 255 && v[3 + i] == floor(v[3 + i]))) return "a colour is outside 0..255";
+        if (!(v[3 + i] >= 0 && v[3 + i] <= 255 && v[3 + i] == floor(v[3 + i])))
+            return "a colour is outside 0..255";
         record[32 + i] = (unsigned char)v[3 + i];
     }
     kiln_put_f64(record + 35, v[6]);
@@ -140,12 +151,13 @@ static const char *text_track(kiln_token_line *words)
     size_t n, length = 0;
     uint64_t id;
     for (; kiln_token_next(words, &w, &n); length++)
-        if (kiln_parse_u64(w, n, &id) != KILN_NUMBER_OK) return "its track holds a value that is not a number";
+        if (kiln_parse_u64(w, n, &id) != KILN_NUMBER_OK)
+            return "its track holds a value that is not a number";
     return length % 2 ? "its track is not a list of pairs" : NULL;
 }
 
-static kiln_status text_record(const void *path, uint64_t row, const char *line, size_t size, unsigned char *record,
-                               kiln_error *err)
+static kiln_status text_record(const void *path, uint64_t row, const char *line, size_t size,
+                               unsigned char *record, kiln_error *err)
 {
     kiln_token_line words = {line, line + size};
     const char *w, *wrong;
@@ -177,11 +189,12 @@ static kiln_status spool_colmap_txt(kiln_source *source, int fd, unsigned thread
     const kiln_text_rows t = text_rows(s);
     uint64_t found;
     KILN_TRY(kiln_text_rows_spool(&t, fd, threads, &found, err));
-    if (found != s->n_points) return kiln_fail(err, KILN_E_INPUT, "'%s' changed while it was read", s->path);
+    if (found != s->n_points)
+        return kiln_fail(err, KILN_E_INPUT, "'%s' changed while it was read", s->path);
     return KILN_OK;
 }
 
-/* ---- both -------------------------------------------------------------------------------------------------------------------- */
+/* ---- both ------------------------------------------------------------------------------------ */
 
 static void close_colmap(kiln_source *source)
 {
@@ -203,7 +216,9 @@ static void describe_points(const points_source *s, kiln_source_info *info)
     snprintf(info->writer, sizeof info->writer, "colmap");
     for (int i = 0; i < 5; i++) {
         kiln_extra *e = &info->extras[info->n_extras++];
-        *e = (kiln_extra){.type = KILN_TYPE_F64, .keep = i < 3 ? KILN_KEEP_IF_LOSSY : KILN_KEEP_ALWAYS, .axis = i < 3 ? i : -1};
+        *e = (kiln_extra){.type = KILN_TYPE_F64,
+                          .keep = i < 3 ? KILN_KEEP_IF_LOSSY : KILN_KEEP_ALWAYS,
+                          .axis = i < 3 ? i : -1};
         snprintf(e->name, sizeof e->name, "%s", names[i]);
     }
 }
@@ -211,16 +226,19 @@ static void describe_points(const points_source *s, kiln_source_info *info)
 static kiln_status check_count(const points_source *s, kiln_error *err)
 {
     if (s->n_points <= UINT32_MAX - 1) return KILN_OK;
-    return kiln_fail(err, KILN_E_INPUT, "'%s' has %llu points; ids have 32 bits, so at most 4294967294 can be read", s->path,
-                     (unsigned long long)s->n_points);
+    return kiln_fail(err, KILN_E_INPUT,
+                     "'%s' has %llu points; ids have 32 bits, so at most 4294967294 can be read",
+                     s->path, (unsigned long long)s->n_points);
 }
 
 static kiln_status open_window(points_source *s, kiln_error *err)
 {
-    return kiln_alloc_unset((void **)&s->window, s->file_bytes < WINDOW ? s->file_bytes : WINDOW, 1, "COLMAP reader", err);
+    return kiln_alloc_unset((void **)&s->window, s->file_bytes < WINDOW ? s->file_bytes : WINDOW, 1,
+                            "COLMAP reader", err);
 }
 
-static kiln_status open_points_file(points_source **out, const char *path, const char *name, kiln_error *err)
+static kiln_status open_points_file(points_source **out, const char *path, const char *name,
+                                    kiln_error *err)
 {
     kiln_file_info file;
     points_source *s = NULL;
@@ -235,7 +253,8 @@ static kiln_status open_points_file(points_source **out, const char *path, const
     return KILN_OK;
 }
 
-static kiln_status open_colmap_bin(const kiln_source_at *at, kiln_source **out, kiln_source_info *info, kiln_error *err)
+static kiln_status open_colmap_bin(const kiln_source_at *at, kiln_source **out,
+                                   kiln_source_info *info, kiln_error *err)
 {
     points_source *s = NULL;
     kiln_status st = open_points_file(&s, at->path, at->name, err);
@@ -255,7 +274,8 @@ static kiln_status open_colmap_bin(const kiln_source_at *at, kiln_source **out, 
 }
 
 /* The count is not in the file: before there are records, one pass over the lines. */
-static kiln_status open_colmap_txt(const kiln_source_at *at, kiln_source **out, kiln_source_info *info, kiln_error *err)
+static kiln_status open_colmap_txt(const kiln_source_at *at, kiln_source **out,
+                                   kiln_source_info *info, kiln_error *err)
 {
     points_source *s = NULL;
     kiln_status st = open_points_file(&s, at->spool ? at->spool : at->path, at->name, err);
@@ -285,8 +305,9 @@ static void go_to(points_source *s, uint64_t point_number, uint64_t offset)
     bin_seek(s, offset);
 }
 
-static kiln_status read_colmap_rows(kiln_source *source, uint64_t first, uint64_t n, uint64_t offset, kiln_rows *rows,
-                                    uint64_t *next_offset, kiln_error *err)
+static kiln_status read_colmap_rows(kiln_source *source, uint64_t first, uint64_t n,
+                                    uint64_t offset, kiln_rows *rows, uint64_t *next_offset,
+                                    kiln_error *err)
 {
     points_source *s = (points_source *)source;
     rows->n = n;
@@ -313,7 +334,7 @@ static kiln_status read_colmap_rows(kiln_source *source, uint64_t first, uint64_
     return KILN_OK;
 }
 
-/* ---- unique ids -------------------------------------------------------------------------------------------------------------- */
+/* ---- unique ids ------------------------------------------------------------------------------ */
 
 static int point_ids_by_value(const void *a, const void *b)
 {
@@ -321,8 +342,10 @@ static int point_ids_by_value(const void *a, const void *b)
     return (x > y) - (x < y);
 }
 
-/* Ids of one part, chosen by a multiplicative hash (2^64 / golden ratio), are gathered and sorted. */
-static kiln_status check_part(points_source *s, uint64_t part, uint64_t parts, uint64_t *ids, uint64_t capacity, kiln_error *err)
+/* Ids of one part, chosen by a multiplicative hash (2^64 / golden ratio), are gathered and
+ * sorted. */
+static kiln_status check_part(points_source *s, uint64_t part, uint64_t parts, uint64_t *ids,
+                              uint64_t capacity, kiln_error *err)
 {
     uint64_t n = 0;
     go_to(s, 0, s->first_at);
@@ -330,13 +353,16 @@ static kiln_status check_part(points_source *s, uint64_t part, uint64_t parts, u
         point p;
         KILN_TRY(bin_next(s, &p, err));
         if (parts > 1 && (p.id * 0x9e3779b97f4a7c15u >> 32) % parts != part) continue;
-        if (n == capacity) return kiln_fail(err, KILN_E_INPUT, "'%s': its point ids are not spread as unique ids are", s->path);
+        if (n == capacity)
+            return kiln_fail(err, KILN_E_INPUT,
+                             "'%s': its point ids are not spread as unique ids are", s->path);
         ids[n++] = p.id;
     }
     if (n) qsort(ids, n, sizeof *ids, point_ids_by_value);
     for (uint64_t i = 1; i < n; i++)
         if (ids[i] == ids[i - 1])
-            return kiln_fail(err, KILN_E_INPUT, "'%s': point id %llu occurs twice", s->path, (unsigned long long)ids[i]);
+            return kiln_fail(err, KILN_E_INPUT, "'%s': point id %llu occurs twice", s->path,
+                             (unsigned long long)ids[i]);
     return KILN_OK;
 }
 
@@ -344,15 +370,18 @@ static kiln_status check_ids(points_source *s, kiln_error *err)
 {
     kiln_status st = KILN_OK;
     uint64_t *ids = NULL, parts = kiln_div_up(s->n_points, IDS_AT_ONCE / 2);
-    uint64_t capacity = s->n_points < IDS_AT_ONCE ? s->n_points : IDS_AT_ONCE; /* a part is half of it on average */
+    /* a part is half of it on average */
+    uint64_t capacity = s->n_points < IDS_AT_ONCE ? s->n_points : IDS_AT_ONCE;
     KILN_TRY(KILN_ALLOC(&ids, capacity, "point ids", err));
-    for (uint64_t part = 0; part < parts; part++) KILN_GO(check_part(s, part, parts, ids, capacity, err));
+    for (uint64_t part = 0; part < parts; part++)
+        KILN_GO(check_part(s, part, parts, ids, capacity, err));
 done:
     free(ids);
     return st;
 }
 
-static kiln_status finish_reading_colmap(kiln_source *source, kiln_source_info *info, kiln_error *err)
+static kiln_status finish_reading_colmap(kiln_source *source, kiln_source_info *info,
+                                         kiln_error *err)
 {
     points_source *s = (points_source *)source;
     KILN_TRY(check_ids(s, err));
@@ -362,10 +391,10 @@ static kiln_status finish_reading_colmap(kiln_source *source, kiln_source_info *
     return KILN_OK;
 }
 
-/* ---- probes ------------------------------------------------------------------------------------------------------------------ */
+/* ---- probes ---------------------------------------------------------------------------------- */
 
-/* A count, and a first point that can be one: the format has no magic number. The usual name lets a damaged file come
- * here too and get a sentence about what is wrong with it. */
+/* A count, and a first point that can be one: the format has no magic number. The usual name lets a
+ * damaged file come here too and get a sentence about what is wrong with it. */
 static int probe_colmap_bin(const unsigned char *head, size_t len, const char *path)
 {
     if (strcmp(kiln_path_base(path), "points3D.bin") == 0) return 60;
@@ -391,7 +420,8 @@ static uint64_t colmap_reader_ram(const kiln_source_info *info, kiln_read_pass p
 {
     const uint64_t ids = info->n_rows < IDS_AT_ONCE ? info->n_rows : IDS_AT_ONCE;
     if (pass == KILN_PASS_SPOOL_THREAD) return KILN_TEXT_ROWS_THREAD_RAM;
-    return sizeof(points_source) + KILN_TEXT_ROWS_RAM + (pass == KILN_PASS_SCAN ? ids * sizeof(uint64_t) : 0);
+    return sizeof(points_source) + KILN_TEXT_ROWS_RAM +
+           (pass == KILN_PASS_SCAN ? ids * sizeof(uint64_t) : 0);
 }
 
 const kiln_reader kiln_reader_colmap_bin = {

@@ -52,9 +52,10 @@ static void close_compressed_ply(kiln_source *source)
     free(s);
 }
 
-/* ---- header ---------------------------------------------------------------------------------------------------------------- */
+/* ---- header ---------------------------------------------------------------------------------- */
 
-static const kiln_ply_property *find_property(const kiln_ply_property *columns, uint32_t n, const char *name)
+static const kiln_ply_property *find_property(const kiln_ply_property *columns, uint32_t n,
+                                              const char *name)
 {
     for (uint32_t i = 0; i < n; i++)
         if (strcmp(columns[i].name, name) == 0) return &columns[i];
@@ -69,13 +70,16 @@ typedef struct {
     kiln_type type;
 } typed_element;
 
-static kiln_status find_typed(const packed_source *s, const typed_element *e, const char *name, uint32_t *at, kiln_error *err)
+static kiln_status find_typed(const packed_source *s, const typed_element *e, const char *name,
+                              uint32_t *at, kiln_error *err)
 {
     const kiln_ply_property *p = find_property(e->columns, e->n, name);
-    if (!p) return kiln_fail(err, KILN_E_INPUT, "'%s': property %s of the element %s is missing", s->path, name, e->name);
+    if (!p)
+        return kiln_fail(err, KILN_E_INPUT, "'%s': property %s of the element %s is missing",
+                         s->path, name, e->name);
     if (p->type != e->type)
-        return kiln_fail(err, KILN_E_INPUT, "'%s': property %s of the element %s must be %s", s->path, name, e->name,
-                         kiln_ply_type_name(e->type));
+        return kiln_fail(err, KILN_E_INPUT, "'%s': property %s of the element %s must be %s",
+                         s->path, name, e->name, kiln_ply_type_name(e->type));
     *at = p->offset;
     return KILN_OK;
 }
@@ -85,15 +89,24 @@ static kiln_status plan_packed_bounds(packed_source *s, kiln_error *err)
     const kiln_ply_element *e = &s->header.chunk;
     const typed_element typed = {"chunk", e->columns, e->n_columns, KILN_TYPE_F32};
     const uint64_t need = kiln_div_up(s->header.n_rows, CHUNK_ROWS);
-    if (!e->there) return kiln_fail(err, KILN_E_INPUT, "'%s' has packed vertices, but no element chunk with their bounds", s->path);
+    if (!e->there)
+        return kiln_fail(err, KILN_E_INPUT,
+                         "'%s' has packed vertices, but no element chunk with their bounds",
+                         s->path);
     if (e->unusable)
-        return kiln_fail(err, KILN_E_INPUT, "'%s': its element chunk is declared twice, or with unknown properties", s->path);
+        return kiln_fail(err, KILN_E_INPUT,
+                         "'%s': its element chunk is declared twice, or with unknown properties",
+                         s->path);
     if (e->n_rows != need)
-        return kiln_fail(err, KILN_E_INPUT, "'%s' declares %llu chunks for %llu vertices; it should be %llu, one for every %d",
-                         s->path, (unsigned long long)e->n_rows, (unsigned long long)s->header.n_rows, (unsigned long long)need,
-                         CHUNK_ROWS);
+        return kiln_fail(
+            err, KILN_E_INPUT,
+            "'%s' declares %llu chunks for %llu vertices; it should be %llu, one for every %d",
+            s->path, (unsigned long long)e->n_rows, (unsigned long long)s->header.n_rows,
+            (unsigned long long)need, CHUNK_ROWS);
     for (int c = 0; c < 3; c++)
-        s->has_colours |= find_property(e->columns, e->n_columns, kiln_packed_bound_name(6 * KILN_PACKED_COLOURS + c)) != NULL;
+        s->has_colours |=
+            find_property(e->columns, e->n_columns,
+                          kiln_packed_bound_name(6 * KILN_PACKED_COLOURS + c)) != NULL;
     for (int i = 0; i < (s->has_colours ? KILN_PACKED_BOUNDS : 6 * KILN_PACKED_COLOURS); i++)
         KILN_TRY(find_typed(s, &typed, kiln_packed_bound_name(i), &s->bound_at[i], err));
     return KILN_OK;
@@ -102,19 +115,25 @@ static kiln_status plan_packed_bounds(packed_source *s, kiln_error *err)
 static kiln_status plan_sh(packed_source *s, kiln_source_info *info, kiln_error *err)
 {
     const kiln_ply_element *e = &s->header.sh;
-    if (!e->there || (e->n_columns == 0 && !e->unusable)) return KILN_OK; /* gsplat writes it without properties for degree 0 */
+    /* gsplat writes it without properties for degree 0 */
+    if (!e->there || (e->n_columns == 0 && !e->unusable)) return KILN_OK;
     const uint32_t n = e->n_columns, degree = n == 9 ? 1 : n == 24 ? 2 : n == 45 ? 3 : 0;
     const typed_element typed = {"sh", e->columns, n, KILN_TYPE_U8};
     if (e->unusable || !degree)
-        return kiln_fail(err, KILN_E_INPUT, "'%s': its element sh has %u properties; only 9, 24 or 45 make whole SH degrees",
-                         s->path, n);
+        return kiln_fail(
+            err, KILN_E_INPUT,
+            "'%s': its element sh has %u properties; only 9, 24 or 45 make whole SH degrees",
+            s->path, n);
     if (e->n_rows != s->header.n_rows)
-        return kiln_fail(err, KILN_E_INPUT, "'%s' declares %llu rows of sh for %llu vertices", s->path,
-                         (unsigned long long)e->n_rows, (unsigned long long)s->header.n_rows);
+        return kiln_fail(err, KILN_E_INPUT, "'%s' declares %llu rows of sh for %llu vertices",
+                         s->path, (unsigned long long)e->n_rows,
+                         (unsigned long long)s->header.n_rows);
     for (uint32_t i = 0; i < n; i++) {
         char name[24];
         snprintf(name, sizeof name, "f_rest_%u", i);
-        KILN_TRY(find_typed(s, &typed, name, &s->sh_at[kiln_ply_role(name, KILN_SCENE_SPLATS, true, degree).component], err));
+        KILN_TRY(find_typed(
+            s, &typed, name,
+            &s->sh_at[kiln_ply_role(name, KILN_SCENE_SPLATS, true, degree).component], err));
     }
     s->n_sh = n;
     info->sh_degree = degree;
@@ -126,14 +145,20 @@ static kiln_status plan_packed_rows(packed_source *s, kiln_source_info *info, ki
     const kiln_ply_header *h = &s->header;
     const typed_element typed = {"vertex", h->columns, h->n_columns, KILN_TYPE_U32};
     if (h->format != KILN_PLY_LITTLE)
-        return kiln_fail(err, KILN_E_INPUT, "'%s': a compressed PLY must be binary_little_endian, but this one is not", s->path);
-    if (h->has_lists)
-        return kiln_fail(err, KILN_E_INPUT, "'%s': the place of its packed rows is unknown, because it has a list property",
+        return kiln_fail(err, KILN_E_INPUT,
+                         "'%s': a compressed PLY must be binary_little_endian, but this one is not",
                          s->path);
+    if (h->has_lists)
+        return kiln_fail(
+            err, KILN_E_INPUT,
+            "'%s': the place of its packed rows is unknown, because it has a list property",
+            s->path);
     if (h->n_rows > UINT32_MAX - 1)
-        return kiln_fail(err, KILN_E_INPUT, "'%s' has %llu rows; ids have 32 bits, so at most 4294967294 can be read", s->path,
-                         (unsigned long long)h->n_rows);
-    for (int i = 0; i < KILN_PACKED_FIELDS; i++) KILN_TRY(find_typed(s, &typed, kiln_packed_field_name(i), &s->field_at[i], err));
+        return kiln_fail(err, KILN_E_INPUT,
+                         "'%s' has %llu rows; ids have 32 bits, so at most 4294967294 can be read",
+                         s->path, (unsigned long long)h->n_rows);
+    for (int i = 0; i < KILN_PACKED_FIELDS; i++)
+        KILN_TRY(find_typed(s, &typed, kiln_packed_field_name(i), &s->field_at[i], err));
     KILN_TRY(plan_packed_bounds(s, err));
     KILN_TRY(plan_sh(s, info, err));
     info->kind = KILN_SCENE_SPLATS;
@@ -153,7 +178,8 @@ static kiln_status alloc_pieces(packed_source *s, kiln_error *err)
     rows = rows < CHUNK_ROWS ? CHUNK_ROWS : rows > PIECE_ROWS ? PIECE_ROWS : rows;
     s->piece_rows = rows;
     KILN_TRY(kiln_alloc((void **)&s->vertices, rows, h->row_bytes, "packed rows", err));
-    KILN_TRY(kiln_alloc((void **)&s->chunks, rows / CHUNK_ROWS, h->chunk.row_bytes, "bounds of packed rows", err));
+    KILN_TRY(kiln_alloc((void **)&s->chunks, rows / CHUNK_ROWS, h->chunk.row_bytes,
+                        "bounds of packed rows", err));
     return kiln_alloc((void **)&s->sh, s->n_sh ? rows : 0, h->sh.row_bytes, "packed SH", err);
 }
 
@@ -163,7 +189,8 @@ static float sh_value(int code)
     return ((float)code - 127.5f) / KILN_PACKED_SH_STEPS;
 }
 
-static kiln_status open_compressed_ply(const kiln_source_at *at, kiln_source **out, kiln_source_info *info, kiln_error *err)
+static kiln_status open_compressed_ply(const kiln_source_at *at, kiln_source **out,
+                                       kiln_source_info *info, kiln_error *err)
 {
     kiln_status st = KILN_OK;
     packed_source *s = NULL;
@@ -185,7 +212,7 @@ done:
     return st;
 }
 
-/* ---- rows ------------------------------------------------------------------------------------------------------------------ */
+/* ---- rows ------------------------------------------------------------------------------------ */
 
 /* Rows of one chunk. */
 typedef struct {
@@ -212,11 +239,13 @@ static void take_fields(const packed_source *s, const unsigned char *rows, run *
 {
     const uint64_t stride = s->header.row_bytes;
     for (int f = 0; f < KILN_PACKED_FIELDS; f++)
-        for (uint64_t i = 0; i < r->n; i++) r->fields[f][i] = kiln_get_u32(rows + i * stride + s->field_at[f]);
+        for (uint64_t i = 0; i < r->n; i++)
+            r->fields[f][i] = kiln_get_u32(rows + i * stride + s->field_at[f]);
 }
 
 /* out[i] = lo + (hi - lo) of the field's part of its largest value, as splat-transform has it. */
-static void lerp(const uint32_t *field, uint64_t n, int shift, int bits, double lo, double hi, double *out)
+static void lerp(const uint32_t *field, uint64_t n, int shift, int bits, double lo, double hi,
+                 double *out)
 {
     const uint32_t most = KILN_PACKED_MOST(bits);
     const double whole = (double)most;
@@ -236,13 +265,14 @@ static void take_vectors(const run *r, uint64_t at, kiln_rows *rows)
     double v[CHUNK_ROWS];
     for (uint64_t c = 0; c < 3; c++) {
         float *scale = rows->log_scales + c * rows->n + at, *sh0 = rows->sh0 + c * rows->n + at;
-        lerp(r->fields[KILN_PACKED_POSITION], r->n, shifts[c], widths[c], r->lo[KILN_PACKED_POSITIONS][c],
-             r->hi[KILN_PACKED_POSITIONS][c], rows->means + c * rows->n + at);
-        lerp(r->fields[KILN_PACKED_SCALE], r->n, shifts[c], widths[c], r->lo[KILN_PACKED_SCALES][c], r->hi[KILN_PACKED_SCALES][c],
-             v);
+        lerp(r->fields[KILN_PACKED_POSITION], r->n, shifts[c], widths[c],
+             r->lo[KILN_PACKED_POSITIONS][c], r->hi[KILN_PACKED_POSITIONS][c],
+             rows->means + c * rows->n + at);
+        lerp(r->fields[KILN_PACKED_SCALE], r->n, shifts[c], widths[c], r->lo[KILN_PACKED_SCALES][c],
+             r->hi[KILN_PACKED_SCALES][c], v);
         for (uint64_t i = 0; i < r->n; i++) scale[i] = (float)v[i];
-        lerp(r->fields[KILN_PACKED_COLOUR], r->n, colour_shifts[c], KILN_PACKED_COLOUR_BITS, r->lo[KILN_PACKED_COLOURS][c],
-             r->hi[KILN_PACKED_COLOURS][c], v);
+        lerp(r->fields[KILN_PACKED_COLOUR], r->n, colour_shifts[c], KILN_PACKED_COLOUR_BITS,
+             r->lo[KILN_PACKED_COLOURS][c], r->hi[KILN_PACKED_COLOURS][c], v);
         for (uint64_t i = 0; i < r->n; i++) sh0[i] = (float)((v[i] - 0.5) / KILN_SH_C0_F64);
     }
 }
@@ -258,10 +288,11 @@ static void take_quats(const run *r, uint64_t at, kiln_rows *rows)
 #pragma omp simd
     for (uint64_t i = 0; i < r->n; i++) {
         const uint32_t v = r->fields[KILN_PACKED_ROTATION][i], place = v >> KILN_PACKED_LARGEST_AT;
-        const double a = kiln_packed_part(v, 2 * KILN_PACKED_PART_BITS), b = kiln_packed_part(v, KILN_PACKED_PART_BITS),
-                     c = kiln_packed_part(v, 0);
+        const double a = kiln_packed_part(v, 2 * KILN_PACKED_PART_BITS),
+                     b = kiln_packed_part(v, KILN_PACKED_PART_BITS), c = kiln_packed_part(v, 0);
         const double rest = 1.0 - (a * a + b * b + c * c);
-        const float first = (float)a, second = (float)b, third = (float)c, largest = (float)sqrt(rest > 0 ? rest : 0.0);
+        const float first = (float)a, second = (float)b, third = (float)c,
+                    largest = (float)sqrt(rest > 0 ? rest : 0.0);
         w[i] = place == 0 ? largest : first;
         x[i] = place == 1 ? largest : place == 0 ? first : second;
         y[i] = place == 2 ? largest : place < 2 ? second : third;
@@ -270,7 +301,8 @@ static void take_quats(const run *r, uint64_t at, kiln_rows *rows)
 }
 
 /* A chunk at a time, whose codes stay in the L1 cache while they are taken apart. */
-static void take_sh(const packed_source *s, const unsigned char *first, uint64_t at, uint64_t n, kiln_rows *rows)
+static void take_sh(const packed_source *s, const unsigned char *first, uint64_t at, uint64_t n,
+                    kiln_rows *rows)
 {
     const uint64_t stride = s->header.sh.row_bytes;
     for (uint64_t k = 0; k < s->n_sh; k++) {
@@ -280,16 +312,21 @@ static void take_sh(const packed_source *s, const unsigned char *first, uint64_t
     }
 }
 
-/* Rows [row, row + n) of the file, which are [at, at + n) of the block: at most a piece, which ends where a chunk does. */
-static kiln_status read_piece(packed_source *s, uint64_t row, uint64_t n, uint64_t at, kiln_rows *rows, kiln_error *err)
+/* Rows [row, row + n) of the file, which are [at, at + n) of the block: at most a piece, which ends
+ * where a chunk does. */
+static kiln_status read_piece(packed_source *s, uint64_t row, uint64_t n, uint64_t at,
+                              kiln_rows *rows, kiln_error *err)
 {
     const kiln_ply_header *h = &s->header;
     const uint64_t chunk = row / CHUNK_ROWS, n_chunks = (row + n - 1) / CHUNK_ROWS - chunk + 1;
     run r;
-    KILN_TRY(kiln_file_read_at(s->fd, s->path, h->chunk.offset + chunk * h->chunk.row_bytes, s->chunks,
-                               n_chunks * h->chunk.row_bytes, err));
-    KILN_TRY(kiln_file_read_at(s->fd, s->path, h->vertex_offset + row * h->row_bytes, s->vertices, n * h->row_bytes, err));
-    if (s->n_sh) KILN_TRY(kiln_file_read_at(s->fd, s->path, h->sh.offset + row * h->sh.row_bytes, s->sh, n * h->sh.row_bytes, err));
+    KILN_TRY(kiln_file_read_at(s->fd, s->path, h->chunk.offset + chunk * h->chunk.row_bytes,
+                               s->chunks, n_chunks * h->chunk.row_bytes, err));
+    KILN_TRY(kiln_file_read_at(s->fd, s->path, h->vertex_offset + row * h->row_bytes, s->vertices,
+                               n * h->row_bytes, err));
+    if (s->n_sh)
+        KILN_TRY(kiln_file_read_at(s->fd, s->path, h->sh.offset + row * h->sh.row_bytes, s->sh,
+                                   n * h->sh.row_bytes, err));
     for (uint64_t i = 0; i < n; i += r.n) {
         const uint64_t to_edge = CHUNK_ROWS - (row + i) % CHUNK_ROWS;
         r.n = n - i < to_edge ? n - i : to_edge;
@@ -303,8 +340,9 @@ static kiln_status read_piece(packed_source *s, uint64_t row, uint64_t n, uint64
     return KILN_OK;
 }
 
-static kiln_status read_compressed_ply_rows(kiln_source *source, uint64_t first, uint64_t n, uint64_t offset, kiln_rows *rows,
-                                            uint64_t *next_offset, kiln_error *err)
+static kiln_status read_compressed_ply_rows(kiln_source *source, uint64_t first, uint64_t n,
+                                            uint64_t offset, kiln_rows *rows, uint64_t *next_offset,
+                                            kiln_error *err)
 {
     packed_source *s = (packed_source *)source;
     (void)offset;
@@ -318,31 +356,36 @@ static kiln_status read_compressed_ply_rows(kiln_source *source, uint64_t first,
     return KILN_OK;
 }
 
-static kiln_status finish_reading_compressed_ply(kiln_source *source, kiln_source_info *info, kiln_error *err)
+static kiln_status finish_reading_compressed_ply(kiln_source *source, kiln_source_info *info,
+                                                 kiln_error *err)
 {
     const packed_source *s = (const packed_source *)source;
     (void)err;
     if (s->header.trailing_bytes) {
         const size_t at = strlen(info->notes);
-        snprintf(info->notes + at, sizeof info->notes - at, "%sbytes after the last declared row are ignored", at ? "; " : "");
+        snprintf(info->notes + at, sizeof info->notes - at,
+                 "%sbytes after the last declared row are ignored", at ? "; " : "");
     }
     return KILN_OK;
 }
 
-/* The text of the header and its columns; a piece of rows, of which one of vertex has up to 8 bytes a column. */
+/* The text of the header and its columns; a piece of rows, of which one of vertex has up to 8 bytes
+ * a column. */
 static uint64_t compressed_ply_reader_ram(const kiln_source_info *info, kiln_read_pass pass)
 {
-    const uint64_t columns = KILN_PLY_COLUMNS_MAX * sizeof(kiln_ply_property), widest = KILN_PLY_COLUMNS_MAX * sizeof(double);
+    const uint64_t columns = KILN_PLY_COLUMNS_MAX * sizeof(kiln_ply_property),
+                   widest = KILN_PLY_COLUMNS_MAX * sizeof(double);
     const uint64_t chunks = PIECE_ROWS / CHUNK_ROWS * KILN_PLY_PACKED_MAX * sizeof(double);
     (void)info, (void)pass;
-    return sizeof(packed_source) + KILN_PLY_HEADER_MAX + columns + PIECE_BYTES + CHUNK_ROWS * widest + chunks +
-           PIECE_ROWS * KILN_PACKED_SH_MAX;
+    return sizeof(packed_source) + KILN_PLY_HEADER_MAX + columns + PIECE_BYTES +
+           CHUNK_ROWS * widest + chunks + PIECE_ROWS * KILN_PACKED_SH_MAX;
 }
 
 const kiln_reader kiln_reader_compressed_ply = {
     .name = "compressed-ply",
     .suffixes = "ply",
-    .summary = "PLY compressed by PlayCanvas (SuperSplat, splat-transform, gsplat): Gaussians, SH degree 0 to 3",
+    .summary = "PLY compressed by PlayCanvas (SuperSplat, splat-transform, gsplat): Gaussians, SH "
+               "degree 0 to 3",
     .packed = KILN_PACKED_HEAD,
     .ram = compressed_ply_reader_ram,
     .probe = probe_compressed_ply,

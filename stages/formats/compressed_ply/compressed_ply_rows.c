@@ -15,7 +15,7 @@ _Static_assert(sizeof(kiln_half_packed) == 44, "a row in scratch has no padding"
 enum { TILE = 256 };
 static const float SCALE_LIMIT = 20.0f; /* of splat-transform's bounds */
 
-/* ---- a row by itself -------------------------------------------------------------------------------------------------------- */
+/* ---- a row by itself ------------------------------------------------------------------------- */
 
 /* The code of a component that lies in -sqrt(1/2) .. sqrt(1/2). */
 static uint32_t part_code(double c)
@@ -25,12 +25,14 @@ static uint32_t part_code(double c)
     return u < 0 ? 0 : u > (double)most ? most : (uint32_t)u;
 }
 
-/* A unit quaternion without its component `place`, whose sign is made positive: that turns all four around. */
+/* A unit quaternion without its component `place`, whose sign is made positive: that turns all four
+ * around. */
 static uint32_t pack_without(const double unit[4], uint32_t place)
 {
     uint32_t v = place;
     for (uint32_t c = 0; c < 4; c++)
-        if (c != place) v = v << KILN_PACKED_PART_BITS | part_code(unit[place] < 0 ? -unit[c] : unit[c]);
+        if (c != place)
+            v = v << KILN_PACKED_PART_BITS | part_code(unit[place] < 0 ? -unit[c] : unit[c]);
     return v;
 }
 
@@ -50,9 +52,9 @@ static bool means_exactly(uint32_t v, const float q[4])
     return (float)sqrt(rest > 0 ? rest : 0.0) == q[v >> KILN_PACKED_LARGEST_AT];
 }
 
-/* The largest component is left out; of equal ones the first. Of a quaternion that came from a code, another component may have
- * become the largest by the code's own rounding, or its length may not be 1: if it is one of the codes, it is written with that
- * again. */
+/* The largest component is left out; of equal ones the first. Of a quaternion that came from a
+ * code, another component may have become the largest by the code's own rounding, or its length may
+ * not be 1: if it is one of the codes, it is written with that again. */
 static uint32_t pack_rotation(const float q[4])
 {
     double unit[4], sum = 0;
@@ -61,7 +63,8 @@ static uint32_t pack_rotation(const float q[4])
     for (uint32_t c = 1; c < 4; c++)
         if (fabs(unit[c]) > fabs(unit[place])) place = c;
     for (uint32_t c = 0; c < 4; c++) sum += (double)q[c] * (double)q[c];
-    const bool is_long = sum > 1.0001 && sum < 2.0; /* codes of three large components: at most 3/2 */
+    /* codes of three large components: at most 3/2 */
+    const bool is_long = sum > 1.0001 && sum < 2.0;
     for (uint32_t c = 0; c < 4; c++) {
         if (!is_long && (c == place || fabs(unit[c]) < 0.995 * fabs(unit[place]))) continue;
         const double as_is[4] = {(double)q[0], (double)q[1], (double)q[2], (double)q[3]};
@@ -71,7 +74,8 @@ static uint32_t pack_rotation(const float q[4])
     return pack_without(unit, place);
 }
 
-uint64_t kiln_half_pack(const kiln_packing_planes *p, uint64_t first, uint64_t n, kiln_half_packed *out)
+uint64_t kiln_half_pack(const kiln_packing_planes *p, uint64_t first, uint64_t n,
+                        kiln_half_packed *out)
 {
     uint64_t moved = 0;
     uint8_t alphas[TILE];
@@ -83,7 +87,8 @@ uint64_t kiln_half_pack(const kiln_packing_planes *p, uint64_t first, uint64_t n
             float q[4];
             for (uint64_t c = 0; c < 3; c++) {
                 const float s = p->log_scales[c * p->n + row + i];
-                const float kept = s > -SCALE_LIMIT ? s < SCALE_LIMIT ? s : SCALE_LIMIT : -SCALE_LIMIT;
+                const float kept =
+                    s > -SCALE_LIMIT ? s < SCALE_LIMIT ? s : SCALE_LIMIT : -SCALE_LIMIT;
                 moved += kept != s;
                 h->log_scale[c] = kept;
                 h->position[c] = p->means[c * p->n + row + i];
@@ -97,7 +102,7 @@ uint64_t kiln_half_pack(const kiln_packing_planes *p, uint64_t first, uint64_t n
     return moved;
 }
 
-/* ---- a group ---------------------------------------------------------------------------------------------------------------- */
+/* ---- a group --------------------------------------------------------------------------------- */
 
 /* What a group's values of one column lie between, and the steps from the first to the last. */
 typedef struct {
@@ -107,7 +112,8 @@ typedef struct {
 static column_range range_of(float lo, float hi, double steps)
 {
     const double width = (double)hi - (double)lo; /* of floats: not 0 unless they are equal */
-    return (column_range){.lo = (double)lo, .steps_per_unit = width > 0 ? steps / width : 0.0, .steps = steps};
+    return (column_range){
+        .lo = (double)lo, .steps_per_unit = width > 0 ? steps / width : 0.0, .steps = steps};
 }
 
 static uint32_t range_code(const column_range *r, float v)
@@ -118,7 +124,8 @@ static uint32_t range_code(const column_range *r, float v)
 
 static uint32_t vector_code(const column_range r[3], const float v[3])
 {
-    return range_code(&r[0], v[0]) << KILN_PACKED_X_AT | range_code(&r[1], v[1]) << KILN_PACKED_Y_AT |
+    return range_code(&r[0], v[0]) << KILN_PACKED_X_AT |
+           range_code(&r[1], v[1]) << KILN_PACKED_Y_AT |
            range_code(&r[2], v[2]) << KILN_PACKED_Z_AT;
 }
 
@@ -140,15 +147,17 @@ static void find_bounds(const kiln_half_packed *rows, uint32_t n, float lo[9], f
 /* log_step: of the group's positions, the largest. */
 static bool is_below(const float log_scale[3], double log_step)
 {
-    return (double)log_scale[0] < log_step && (double)log_scale[1] < log_step && (double)log_scale[2] < log_step;
+    return (double)log_scale[0] < log_step && (double)log_scale[1] < log_step &&
+           (double)log_scale[2] < log_step;
 }
 
-uint64_t kiln_pack_group(const kiln_half_packed *rows, uint32_t n, unsigned char bounds[KILN_PACKED_BOUNDS_BYTES],
-                         unsigned char *vertices)
+uint64_t kiln_pack_group(const kiln_half_packed *rows, uint32_t n,
+                         unsigned char bounds[KILN_PACKED_BOUNDS_BYTES], unsigned char *vertices)
 {
-    static const int bits[9] = {KILN_PACKED_XZ_BITS,     KILN_PACKED_Y_BITS,      KILN_PACKED_XZ_BITS,
-                                KILN_PACKED_XZ_BITS,     KILN_PACKED_Y_BITS,      KILN_PACKED_XZ_BITS,
-                                KILN_PACKED_COLOUR_BITS, KILN_PACKED_COLOUR_BITS, KILN_PACKED_COLOUR_BITS};
+    static const int bits[9] = {
+        KILN_PACKED_XZ_BITS,     KILN_PACKED_Y_BITS,      KILN_PACKED_XZ_BITS,
+        KILN_PACKED_XZ_BITS,     KILN_PACKED_Y_BITS,      KILN_PACKED_XZ_BITS,
+        KILN_PACKED_COLOUR_BITS, KILN_PACKED_COLOUR_BITS, KILN_PACKED_COLOUR_BITS};
     double steps[9];
     float lo[9], hi[9];
     double step = 0x1p-149;
@@ -171,16 +180,18 @@ uint64_t kiln_pack_group(const kiln_half_packed *rows, uint32_t n, unsigned char
         at = kiln_put_u32(at, vector_code(&r[0], p));
         at = kiln_put_u32(at, h->rotation);
         at = kiln_put_u32(at, vector_code(&r[3], s));
-        kiln_put_u32(at, range_code(&r[6], k[0]) << KILN_PACKED_RED_AT | range_code(&r[7], k[1]) << KILN_PACKED_GREEN_AT |
+        kiln_put_u32(at, range_code(&r[6], k[0]) << KILN_PACKED_RED_AT |
+                             range_code(&r[7], k[1]) << KILN_PACKED_GREEN_AT |
                              range_code(&r[8], k[2]) << KILN_PACKED_BLUE_AT | h->alpha);
         coarse += is_below(s, log_step);
     }
     return coarse;
 }
 
-/* ---- SH --------------------------------------------------------------------------------------------------------------------- */
+/* ---- SH -------------------------------------------------------------------------------------- */
 
-/* The border between 0 and 1 that gives the nearer one is at -127.25 steps. All but the last step is exact. */
+/* The border between 0 and 1 that gives the nearer one is at -127.25 steps. All but the last step
+ * is exact. */
 static int32_t sh_code(float v)
 {
     const float most = KILN_PACKED_SH_LIMIT;
@@ -194,7 +205,8 @@ static int32_t sh_code(float v)
     return x > 127.25f ? 255 : code;
 }
 
-uint64_t kiln_pack_sh(const kiln_packing_planes *p, uint64_t first, uint64_t n, uint32_t n_coefficients, uint8_t *sh)
+uint64_t kiln_pack_sh(const kiln_packing_planes *p, uint64_t first, uint64_t n,
+                      uint32_t n_coefficients, uint8_t *sh)
 {
     const uint64_t width = 3ull * n_coefficients;
     uint64_t moved = 0;
@@ -208,7 +220,8 @@ uint64_t kiln_pack_sh(const kiln_packing_planes *p, uint64_t first, uint64_t n, 
 #pragma omp simd reduction(+ : beyond)
                 for (uint64_t i = 0; i < m; i++) {
                     codes[i] = sh_code(from[i]);
-                    beyond += !(from[i] >= -KILN_PACKED_SH_LIMIT && from[i] <= KILN_PACKED_SH_LIMIT);
+                    beyond +=
+                        !(from[i] >= -KILN_PACKED_SH_LIMIT && from[i] <= KILN_PACKED_SH_LIMIT);
                 }
                 for (uint64_t i = 0; i < m; i++) to[i * width] = (uint8_t)codes[i];
                 moved += (uint64_t)beyond;

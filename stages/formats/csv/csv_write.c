@@ -1,10 +1,12 @@
-/* csv_write -- a line of text for each row, under a line with the names of the columns, as splat-transform writes it: those of its
- * PLY in its order, of points x y z red green blue. The last column, source_row, is ours: rows come as the layer has them, and with
- * it they can be joined with the source's.
+/* csv_write -- a line of text for each row, under a line with the names of the columns, as
+ * splat-transform writes it: those of its PLY in its order, of points x y z red green blue. The
+ * last column, source_row, is ours: rows come as the layer has them, and with it they can be joined
+ * with the source's.
  *
- * Lines have any length, so a line's place is known when all lines before it are. The first round writes each chunk's text to
- * scratch, at a place as far on as the longest lines could take; there it is written nowhere else and leaves holes. The second
- * round copies each text to its place in the file. */
+ * Lines have any length, so a line's place is known when all lines before it are. The first round
+ * writes each chunk's text to scratch, at a place as far on as the longest lines could take; there
+ * it is written nowhere else and leaves holes. The second round copies each text to its place in
+ * the file. */
 #include "stages/formats/csv/csv_rows.h"
 #include "stages/formats/float_places.h"
 #include "stages/formats/rows.h"
@@ -23,7 +25,7 @@ enum {
     SPLAT_PLANES = KILN_ROWS_SPLAT | KILN_ROWS_SOURCE_ROW,
 };
 
-/* ---- columns ---------------------------------------------------------------------------------------------------------------- */
+/* ---- columns --------------------------------------------------------------------------------- */
 
 typedef struct {
     uint32_t n;
@@ -46,7 +48,8 @@ static void add_csv_column(table *t, const char *name, kiln_csv_kind kind, const
 }
 
 /* name_0, name_1, ... of planar floats; values NULL: names alone are wanted. */
-static void add_numbered(table *t, const char *name, uint32_t n, const float *values, uint64_t n_rows)
+static void add_numbered(table *t, const char *name, uint32_t n, const float *values,
+                         uint64_t n_rows)
 {
     for (uint32_t i = 0; i < n; i++) {
         char numbered[24];
@@ -61,7 +64,8 @@ static void add_sh(table *t, uint32_t degree, const float *values, uint64_t n_ro
         char numbered[24];
         (void)snprintf(numbered, sizeof numbered, "f_rest_%u", i);
         add_csv_column(t, numbered, KILN_CSV_FLOAT,
-                       values ? values + (uint64_t)kiln_sh_component_of_rest(degree, i) * n_rows : NULL);
+                       values ? values + (uint64_t)kiln_sh_component_of_rest(degree, i) * n_rows
+                              : NULL);
     }
 }
 
@@ -90,9 +94,10 @@ static void fill_table(table *t, const kiln_export *e, const kiln_export_rows *r
     t->columns[t->n - 1].first = r->chunk ? e->bakes[r->chunk->bake].source_first : 0;
 }
 
-/* ---- parent ----------------------------------------------------------------------------------------------------------------- */
+/* ---- parent ---------------------------------------------------------------------------------- */
 
-/* The plan: bytes of the longest line, and from round 2 on where each chunk's text begins, and the end. */
+/* The plan: bytes of the longest line, and from round 2 on where each chunk's text begins, and the
+ * end. */
 static uint64_t plan_at(const kiln_export *e, uint64_t i)
 {
     uint64_t v;
@@ -107,7 +112,8 @@ static kiln_status begin_csv(kiln_export_parent *p, kiln_error *err)
     table *t = NULL;
     KILN_TRY(KILN_ALLOC(&t, 1, "columns", err));
     fill_table(t, p->e, &(kiln_export_rows){0});
-    for (uint32_t c = 0; c < t->n; c++) KILN_GO(kiln_buffer_printf(&header, err, "%s%s", c ? "," : "", t->names[c]));
+    for (uint32_t c = 0; c < t->n; c++)
+        KILN_GO(kiln_buffer_printf(&header, err, "%s%s", c ? "," : "", t->names[c]));
     KILN_GO(kiln_buffer_put(&header, "\n", 1, err));
     KILN_GO(kiln_export_put(p, header.data, header.size, 0, err));
     const uint64_t plan[2] = {(uint64_t)t->n * KILN_CSV_VALUE_MAX, header.size};
@@ -126,32 +132,41 @@ static uint64_t end_of_text(const kiln_export_parent *p)
     return at;
 }
 
-static kiln_status take_text_size(kiln_export_parent *p, uint64_t unit, const void *result, size_t bytes, kiln_error *err)
+static kiln_status take_text_size(kiln_export_parent *p, uint64_t unit, const void *result,
+                                  size_t bytes, kiln_error *err)
 {
     uint64_t size;
-    if (!result || bytes != sizeof size) return kiln_fail(err, KILN_E_BUG, "chunk %llu has no size", (unsigned long long)unit);
+    if (!result || bytes != sizeof size)
+        return kiln_fail(err, KILN_E_BUG, "chunk %llu has no size", (unsigned long long)unit);
     memcpy(&size, result, sizeof size);
     const uint64_t at = end_of_text(p) + size;
     return kiln_buffer_put(p->plan, &at, sizeof at, err);
 }
 
-static kiln_status set_size(kiln_export_parent *p, kiln_error *err) { return kiln_export_resize(p, end_of_text(p), err); }
+static kiln_status set_size(kiln_export_parent *p, kiln_error *err)
+{
+    return kiln_export_resize(p, end_of_text(p), err);
+}
 
-/* ---- round 1: text ---------------------------------------------------------------------------------------------------------- */
+/* ---- round 1: text --------------------------------------------------------------------------- */
 
 static uint64_t ram_of_text(const kiln_export *e, uint64_t unit)
 {
     return kiln_export_rows_ram(e, unit, csv_planes(e)) + PIECE_BYTES + sizeof(table);
 }
 
-static uint64_t scratch_of(const kiln_export *e, uint64_t chunk) { return e->chunks[chunk].first * plan_at(e, 0); }
+static uint64_t scratch_of(const kiln_export *e, uint64_t chunk)
+{
+    return e->chunks[chunk].first * plan_at(e, 0);
+}
 
-static kiln_status write_lines(kiln_export_worker *x, const kiln_export_rows *rows, const table *t, char *piece, uint64_t at,
-                               kiln_error *err)
+static kiln_status write_lines(kiln_export_worker *x, const kiln_export_rows *rows, const table *t,
+                               char *piece, uint64_t at, kiln_error *err)
 {
     const uint64_t first = at, step = PIECE_BYTES / plan_at(x->e, 0);
     for (uint64_t row = 0; row < rows->n; row += step) {
-        const size_t bytes = kiln_csv_lines(t->columns, t->n, row, rows->n - row < step ? rows->n - row : step, piece);
+        const size_t bytes = kiln_csv_lines(t->columns, t->n, row,
+                                            rows->n - row < step ? rows->n - row : step, piece);
         KILN_TRY(kiln_export_scratch_write(x, piece, bytes, at, err));
         at += bytes;
     }
@@ -177,7 +192,7 @@ done:
     return st;
 }
 
-/* ---- round 2: places -------------------------------------------------------------------------------------------------------- */
+/* ---- round 2: places ------------------------------------------------------------------------- */
 
 static uint64_t ram_of_copy(const kiln_export *e, uint64_t unit)
 {
@@ -188,7 +203,8 @@ static uint64_t ram_of_copy(const kiln_export *e, uint64_t unit)
 static kiln_status copy_text(kiln_export_worker *x, uint64_t unit, kiln_error *err)
 {
     kiln_status st = KILN_OK;
-    const uint64_t from = scratch_of(x->e, unit), to = plan_at(x->e, unit + 1), size = plan_at(x->e, unit + 2) - to;
+    const uint64_t from = scratch_of(x->e, unit), to = plan_at(x->e, unit + 1),
+                   size = plan_at(x->e, unit + 2) - to;
     char *piece = NULL;
     KILN_TRY(KILN_ALLOC_UNSET(&piece, PIECE_BYTES, "text", err));
     for (uint64_t at = 0; at < size && st == KILN_OK; at += PIECE_BYTES) {
@@ -207,9 +223,20 @@ static uint64_t copy_foresee(const kiln_export *e)
 }
 
 static const kiln_export_round rounds[] = {
-    {.what = "writing text", .ram = ram_of_text, .run = write_text, .gather = take_text_size, .end = set_size},
-    {.what = "putting text together", .ram = ram_of_copy, .run = copy_text, .foresee = copy_foresee},
+    {.what = "writing text",
+     .ram = ram_of_text,
+     .run = write_text,
+     .gather = take_text_size,
+     .end = set_size},
+    {.what = "putting text together",
+     .ram = ram_of_copy,
+     .run = copy_text,
+     .foresee = copy_foresee},
 };
 
-const kiln_writer_functions kiln_writer_csv = {
-    .place = KILN_PLACE_FILE, .scratch = true, .plan = kiln_origin_note, .begin = begin_csv, .rounds = rounds, .n_rounds = 2};
+const kiln_writer_functions kiln_writer_csv = {.place = KILN_PLACE_FILE,
+                                               .scratch = true,
+                                               .plan = kiln_origin_note,
+                                               .begin = begin_csv,
+                                               .rounds = rounds,
+                                               .n_rounds = 2};

@@ -1,9 +1,10 @@
 /* float_text -- see the header.
  *
- * The digits are found as Raffaello Giulietti describes, "The Schubfach way to render doubles" (2020), for 24-bit significands: v
- * and the borders to its neighbours are scaled by the power of ten just below the distance of floats, so that the decimals to
- * choose from are two whole numbers beside v, or two multiples of ten. The scaled values are kept as whole numbers of quarters
- * whose last bit says whether anything was cut off, which decides every comparison (his section 9). */
+ * The digits are found as Raffaello Giulietti describes, "The Schubfach way to render doubles"
+ * (2020), for 24-bit significands: v and the borders to its neighbours are scaled by the power of
+ * ten just below the distance of floats, so that the decimals to choose from are two whole numbers
+ * beside v, or two multiples of ten. The scaled values are kept as whole numbers of quarters whose
+ * last bit says whether anything was cut off, which decides every comparison (his section 9). */
 #include "stages/formats/csv/float_text.h"
 
 #include <stdbool.h>
@@ -14,19 +15,26 @@ __extension__ typedef unsigned __int128 u128;
 /* floor(10^e 2^(62 - floor(log2 10^e))) + 1 for e = POWER_FIRST .. 45, 63 bits each. */
 enum { POWER_FIRST = -31 };
 static const uint64_t powers[] = {
-    0x40e7599625a1fe7b, 0x51212ffbaf0a7e19, 0x65697bfa9acd1da0, 0x7ec3daf941806507, 0x4f3a68dbc8f03f25, 0x63090312bb2c4eee,
-    0x7bcb43d769f762a9, 0x4d5f0a66a23a9daa, 0x60b6cd004ac94514, 0x78e480405d7b9659, 0x4b8ed0283a6d3df8, 0x5e72843249088d76,
-    0x760f253edb4ab0d3, 0x49c97747490eae84, 0x5c3bd5191b525a25, 0x734aca5f6226f0ae, 0x480ebe7b9d58566d, 0x5a126e1a84ae6c08,
-    0x709709a125da070a, 0x465e6604b7a84466, 0x57f5ff85e5925580, 0x6df37f675ef6eae0, 0x44b82fa09b5a52cc, 0x55e63b88c230e77f,
-    0x6b5fca6af2bd215f, 0x431bde82d7b634db, 0x53e2d6238da3c212, 0x68db8bac710cb296, 0x4189374bc6a7ef9e, 0x51eb851eb851eb86,
-    0x6666666666666667, 0x4000000000000001, 0x5000000000000001, 0x6400000000000001, 0x7d00000000000001, 0x4e20000000000001,
-    0x61a8000000000001, 0x7a12000000000001, 0x4c4b400000000001, 0x5f5e100000000001, 0x7735940000000001, 0x4a817c8000000001,
-    0x5d21dba000000001, 0x746a528800000001, 0x48c2739500000001, 0x5af3107a40000001, 0x71afd498d0000001, 0x470de4df82000001,
-    0x58d15e1762800001, 0x6f05b59d3b200001, 0x4563918244f40001, 0x56bc75e2d6310001, 0x6c6b935b8bbd4001, 0x43c33c1937564801,
-    0x54b40b1f852bda01, 0x69e10de76676d081, 0x422ca8b0a00a4251, 0x52b7d2dcc80cd2e5, 0x6765c793fa10079e, 0x409f9cbc7c4a04c3,
-    0x50c783eb9b5c85f3, 0x64f964e68233a770, 0x7e37be2022c0914c, 0x4ee2d6d415b85acf, 0x629b8c891b267183, 0x7b426fab61f00de4,
-    0x4d0985cb1d3608af, 0x604be73de4838ada, 0x785ee10d5da46d91, 0x4b3b4ca85a86c47b, 0x5e0a1fd271287599, 0x758ca7c70d7292ff,
-    0x4977e8dc68679be0, 0x5bd5e313828182d7, 0x72cb5bd86321e38d, 0x47bf19673df52e38, 0x59aedfc10d7279c6,
+    0x40e7599625a1fe7b, 0x51212ffbaf0a7e19, 0x65697bfa9acd1da0, 0x7ec3daf941806507,
+    0x4f3a68dbc8f03f25, 0x63090312bb2c4eee, 0x7bcb43d769f762a9, 0x4d5f0a66a23a9daa,
+    0x60b6cd004ac94514, 0x78e480405d7b9659, 0x4b8ed0283a6d3df8, 0x5e72843249088d76,
+    0x760f253edb4ab0d3, 0x49c97747490eae84, 0x5c3bd5191b525a25, 0x734aca5f6226f0ae,
+    0x480ebe7b9d58566d, 0x5a126e1a84ae6c08, 0x709709a125da070a, 0x465e6604b7a84466,
+    0x57f5ff85e5925580, 0x6df37f675ef6eae0, 0x44b82fa09b5a52cc, 0x55e63b88c230e77f,
+    0x6b5fca6af2bd215f, 0x431bde82d7b634db, 0x53e2d6238da3c212, 0x68db8bac710cb296,
+    0x4189374bc6a7ef9e, 0x51eb851eb851eb86, 0x6666666666666667, 0x4000000000000001,
+    0x5000000000000001, 0x6400000000000001, 0x7d00000000000001, 0x4e20000000000001,
+    0x61a8000000000001, 0x7a12000000000001, 0x4c4b400000000001, 0x5f5e100000000001,
+    0x7735940000000001, 0x4a817c8000000001, 0x5d21dba000000001, 0x746a528800000001,
+    0x48c2739500000001, 0x5af3107a40000001, 0x71afd498d0000001, 0x470de4df82000001,
+    0x58d15e1762800001, 0x6f05b59d3b200001, 0x4563918244f40001, 0x56bc75e2d6310001,
+    0x6c6b935b8bbd4001, 0x43c33c1937564801, 0x54b40b1f852bda01, 0x69e10de76676d081,
+    0x422ca8b0a00a4251, 0x52b7d2dcc80cd2e5, 0x6765c793fa10079e, 0x409f9cbc7c4a04c3,
+    0x50c783eb9b5c85f3, 0x64f964e68233a770, 0x7e37be2022c0914c, 0x4ee2d6d415b85acf,
+    0x629b8c891b267183, 0x7b426fab61f00de4, 0x4d0985cb1d3608af, 0x604be73de4838ada,
+    0x785ee10d5da46d91, 0x4b3b4ca85a86c47b, 0x5e0a1fd271287599, 0x758ca7c70d7292ff,
+    0x4977e8dc68679be0, 0x5bd5e313828182d7, 0x72cb5bd86321e38d, 0x47bf19673df52e38,
+    0x59aedfc10d7279c6,
 };
 
 /* Digits and exponent of a positive, finite float: digits 10^exponent. */
@@ -52,7 +60,8 @@ static decimal shortest(uint32_t bits)
     const uint32_t fraction = bits & 0x7fffff, stored = bits >> 23;
     const uint32_t c = stored ? fraction | 0x800000 : fraction;
     const int q = (stored ? (int)stored : 1) - 150;
-    const bool at_power = fraction == 0 && stored > 1; /* the float below is half as far as the one above */
+    /* the float below is half as far as the one above */
+    const bool at_power = fraction == 0 && stored > 1;
     const int k = at_power ? floor_log10_of_three_quarters(q) : floor_log10_of_2(q);
     const int h = q + floor_log2_of_10(-k) + 33;
     const uint64_t g = powers[-k - POWER_FIRST], middle = (uint64_t)c * 4;
@@ -62,7 +71,8 @@ static decimal shortest(uint32_t bits)
     const uint32_t s = v / 4;
     if (s >= 10) {
         const uint32_t low = s / 10 * 10, high = low + 10;
-        const bool low_is_inside = below + closed <= low * 4, high_is_inside = high * 4 + closed <= above;
+        const bool low_is_inside = below + closed <= low * 4,
+                   high_is_inside = high * 4 + closed <= above;
         if (low_is_inside != high_is_inside) return (decimal){low_is_inside ? low : high, k};
     }
     const uint32_t t = s + 1;
@@ -72,9 +82,10 @@ static decimal shortest(uint32_t bits)
     return (decimal){v < half_way || (v == half_way && s % 2 == 0) ? s : t, k};
 }
 
-static const char pairs[] =
-    "00010203040506070809101112131415161718192021222324252627282930313233343536373839404142434445464748495051"
-    "525354555657585960616263646566676869707172737475767778798081828384858687888990919293949596979899";
+static const char pairs[] = "0001020304050607080910111213141516171819202122232425262728293031323334"
+                            "3536373839404142434445464748495051"
+                            "5253545556575859606162636465666768697071727374757677787980818283848586"
+                            "87888990919293949596979899";
 
 /* The last n decimal digits of v. */
 static void put_digits(uint32_t v, size_t n, char *out)
@@ -149,7 +160,8 @@ size_t kiln_float_text(float v, char out[KILN_FLOAT_TEXT_MAX])
         for (; d.digits % 10 == 0; d.exponent++) d.digits /= 10;
         const size_t n = count_digits(d.digits);
         const int power = (int)n - 1 + d.exponent; /* of the first digit */
-        at += power >= -4 && power <= 8 ? put_fixed(d.digits, n, d.exponent, at) : put_scientific(d.digits, n, power, at);
+        at += power >= -4 && power <= 8 ? put_fixed(d.digits, n, d.exponent, at)
+                                        : put_scientific(d.digits, n, power, at);
     }
     return (size_t)(at - out);
 }

@@ -1,5 +1,5 @@
-/* gltf_file -- the text is read in pieces, and data URIs are cut out on the way: a scene of a gigabyte in one of them takes no more
- * memory than the JSON around it. */
+/* gltf_file -- the text is read in pieces, and data URIs are cut out on the way: a scene of a
+ * gigabyte in one of them takes no more memory than the JSON around it. */
 #include "stages/formats/gltf/gltf_file.h"
 
 #include "base/endian.h"
@@ -16,7 +16,7 @@
 
 enum { PIECE = 1 << 16, TEXT_LIMIT = KILN_JSON_SIZE_LIMIT, TREE_LIMIT = 64 << 20 };
 
-/* ---- text -------------------------------------------------------------------------------------------------------- */
+/* ---- text ------------------------------------------------------------------------------------ */
 
 typedef struct {
     int fd;
@@ -24,7 +24,8 @@ typedef struct {
     kiln_gltf_file *out;
     kiln_buffer text;
     kiln_gltf_uri uri; /* the one that is passed over */
-    uint32_t matched;  /* characters of "data:", in any case, since the quote; 6: none of them any more */
+    /* characters of "data:", in any case, since the quote; 6: none of them any more */
+    uint32_t matched;
     bool in_string, in_uri, escaped;
 } scanner;
 
@@ -35,11 +36,13 @@ static kiln_status end_uri(scanner *s, uint64_t at, kiln_error *err)
 {
     kiln_gltf_file *f = s->out;
     if (f->n_uris == KILN_GLTF_URIS_MAX)
-        return kiln_fail(err, KILN_E_INPUT, "'%s' has more than %d data URIs", s->name, KILN_GLTF_URIS_MAX);
+        return kiln_fail(err, KILN_E_INPUT, "'%s' has more than %d data URIs", s->name,
+                         KILN_GLTF_URIS_MAX);
     if ((f->n_uris & (f->n_uris - 1)) == 0) { /* full at each power of two */
         const size_t capacity = f->n_uris ? 2 * (size_t)f->n_uris : 1;
         kiln_gltf_uri *more = realloc(f->uris, capacity * sizeof *more);
-        if (!more) return kiln_fail(err, KILN_E_NOMEM, "out of memory for the data URIs of '%s'", s->name);
+        if (!more)
+            return kiln_fail(err, KILN_E_NOMEM, "out of memory for the data URIs of '%s'", s->name);
         f->uris = more;
     }
     s->uri.bytes = at - s->uri.at;
@@ -79,26 +82,32 @@ static void pass_text(scanner *s, unsigned char c, uint64_t at)
     }
 }
 
-static kiln_status pass_piece(scanner *s, const unsigned char *piece, size_t n, uint64_t at, kiln_error *err)
+static kiln_status pass_piece(scanner *s, const unsigned char *piece, size_t n, uint64_t at,
+                              kiln_error *err)
 {
     size_t from = 0; /* of the run that belongs to the text */
     for (size_t i = 0; i < n; i++) {
         const bool was_in_uri = s->in_uri;
         if (piece[i] == '\0')
-            return kiln_fail(err, KILN_E_INPUT, "the JSON of '%s' has a zero byte, at %llu", s->name, (unsigned long long)(at + i));
+            return kiln_fail(err, KILN_E_INPUT, "the JSON of '%s' has a zero byte, at %llu",
+                             s->name, (unsigned long long)(at + i));
         if (was_in_uri)
             KILN_TRY(pass_uri(s, piece[i], at + i, err));
         else
             pass_text(s, piece[i], at + i);
-        if (!was_in_uri && s->in_uri) KILN_TRY(kiln_buffer_put(&s->text, piece + from, i + 1 - from, err));
+        if (!was_in_uri && s->in_uri)
+            KILN_TRY(kiln_buffer_put(&s->text, piece + from, i + 1 - from, err));
         if (was_in_uri && !s->in_uri) from = i; /* from the closing quote on */
     }
     if (!s->in_uri) KILN_TRY(kiln_buffer_put(&s->text, piece + from, n - from, err));
     if (s->text.size <= TEXT_LIMIT) return KILN_OK;
-    return kiln_fail(err, KILN_E_INPUT, "the JSON of '%s' is longer than %d MiB, data URIs not counted", s->name, TEXT_LIMIT >> 20);
+    return kiln_fail(err, KILN_E_INPUT,
+                     "the JSON of '%s' is longer than %d MiB, data URIs not counted", s->name,
+                     TEXT_LIMIT >> 20);
 }
 
-static kiln_status read_text(int fd, const char *name, uint64_t at, uint64_t bytes, kiln_gltf_file *out, kiln_error *err)
+static kiln_status read_text(int fd, const char *name, uint64_t at, uint64_t bytes,
+                             kiln_gltf_file *out, kiln_error *err)
 {
     kiln_status st = KILN_OK;
     unsigned char *piece = NULL;
@@ -117,22 +126,27 @@ done:
     return st;
 }
 
-/* ---- container --------------------------------------------------------------------------------------------------- */
+/* ---- container ------------------------------------------------------------------------------- */
 
 /* *bytes of the chunk whose header stands at `at`, and its type. */
-static kiln_status read_chunk(int fd, const char *name, uint64_t at, uint64_t end, uint32_t *type, uint64_t *bytes, kiln_error *err)
+static kiln_status read_chunk(int fd, const char *name, uint64_t at, uint64_t end, uint32_t *type,
+                              uint64_t *bytes, kiln_error *err)
 {
     unsigned char head[KILN_GLB_CHUNK];
     KILN_TRY(kiln_file_read_at(fd, name, at, head, sizeof head, err));
     *bytes = kiln_get_u32(head);
     *type = kiln_get_u32(head + 4);
     if (*bytes <= end - at - KILN_GLB_CHUNK) return KILN_OK;
-    return kiln_fail(err, KILN_E_INPUT, "'%s': the chunk at byte %llu has %llu bytes, but only %llu are left in the file", name,
-                     (unsigned long long)at, (unsigned long long)*bytes, (unsigned long long)(end - at - KILN_GLB_CHUNK));
+    return kiln_fail(
+        err, KILN_E_INPUT,
+        "'%s': the chunk at byte %llu has %llu bytes, but only %llu are left in the file", name,
+        (unsigned long long)at, (unsigned long long)*bytes,
+        (unsigned long long)(end - at - KILN_GLB_CHUNK));
 }
 
 /* Zeros behind the text, where blanks should be: some writers pad both chunks alike. */
-static kiln_status count_padding(int fd, const char *name, uint64_t end, uint64_t bytes, uint64_t *n, kiln_error *err)
+static kiln_status count_padding(int fd, const char *name, uint64_t end, uint64_t bytes,
+                                 uint64_t *n, kiln_error *err)
 {
     unsigned char last[3];
     const size_t most = bytes < sizeof last ? (size_t)bytes : sizeof last;
@@ -142,24 +156,29 @@ static kiln_status count_padding(int fd, const char *name, uint64_t end, uint64_
     return KILN_OK;
 }
 
-static kiln_status read_binary(int fd, const char *name, uint64_t size, const unsigned char *head, kiln_gltf_file *out,
-                               kiln_error *err)
+static kiln_status read_binary(int fd, const char *name, uint64_t size, const unsigned char *head,
+                               kiln_gltf_file *out, kiln_error *err)
 {
     const uint64_t end = kiln_get_u32(head + 8);
     uint64_t bytes, padding;
     uint32_t type;
     if (kiln_get_u32(head + 4) != KILN_GLB_VERSION)
-        return kiln_fail(err, KILN_E_INPUT, "'%s' is binary glTF of version %u; only version 2 is read", name,
+        return kiln_fail(err, KILN_E_INPUT,
+                         "'%s' is binary glTF of version %u; only version 2 is read", name,
                          kiln_get_u32(head + 4));
     if (end > size)
-        return kiln_fail(err, KILN_E_INPUT, "'%s' has %llu bytes, but its header says %llu; is the download complete?", name,
-                         (unsigned long long)size, (unsigned long long)end);
-    if (end < KILN_GLB_HEADER + KILN_GLB_CHUNK) return kiln_fail(err, KILN_E_INPUT, "'%s' is a GLB without a JSON chunk", name);
+        return kiln_fail(err, KILN_E_INPUT,
+                         "'%s' has %llu bytes, but its header says %llu; is the download complete?",
+                         name, (unsigned long long)size, (unsigned long long)end);
+    if (end < KILN_GLB_HEADER + KILN_GLB_CHUNK)
+        return kiln_fail(err, KILN_E_INPUT, "'%s' is a GLB without a JSON chunk", name);
     out->file_bytes = end;
     out->trailing_bytes = size - end;
     KILN_TRY(read_chunk(fd, name, KILN_GLB_HEADER, end, &type, &bytes, err));
-    if (type != KILN_GLB_JSON) return kiln_fail(err, KILN_E_INPUT, "'%s': the first chunk of the GLB is not JSON", name);
-    KILN_TRY(count_padding(fd, name, KILN_GLB_HEADER + KILN_GLB_CHUNK + bytes, bytes, &padding, err));
+    if (type != KILN_GLB_JSON)
+        return kiln_fail(err, KILN_E_INPUT, "'%s': the first chunk of the GLB is not JSON", name);
+    KILN_TRY(
+        count_padding(fd, name, KILN_GLB_HEADER + KILN_GLB_CHUNK + bytes, bytes, &padding, err));
     KILN_TRY(read_text(fd, name, KILN_GLB_HEADER + KILN_GLB_CHUNK, bytes - padding, out, err));
     const uint64_t at = KILN_GLB_HEADER + KILN_GLB_CHUNK + bytes;
     if (end - at < KILN_GLB_CHUNK) return KILN_OK;
@@ -179,7 +198,8 @@ kiln_status kiln_gltf_file_read(int fd, const char *name, kiln_gltf_file *out, k
     const uint64_t size = (uint64_t)s.st_size;
     if (size >= KILN_GLB_HEADER) KILN_TRY(kiln_file_read_at(fd, name, 0, head, sizeof head, err));
     out->is_binary = size >= KILN_GLB_HEADER && kiln_get_u32(head) == KILN_GLB_MAGIC;
-    return out->is_binary ? read_binary(fd, name, size, head, out, err) : read_text(fd, name, 0, size, out, err);
+    return out->is_binary ? read_binary(fd, name, size, head, out, err)
+                          : read_text(fd, name, 0, size, out, err);
 }
 
 void kiln_gltf_file_release(kiln_gltf_file *f)
@@ -189,7 +209,7 @@ void kiln_gltf_file_release(kiln_gltf_file *f)
     memset(f, 0, sizeof *f);
 }
 
-/* ---- data URIs --------------------------------------------------------------------------------------------------- */
+/* ---- data URIs ------------------------------------------------------------------------------- */
 
 /* 0 to 63; 64: no digit of base64 ('-' and '_' stand for '+' and '/' in addresses). */
 static unsigned base64_digit(unsigned char c)
@@ -201,8 +221,8 @@ static unsigned base64_digit(unsigned char c)
     return c == '/' || c == '_' ? 63 : 64;
 }
 
-kiln_status kiln_gltf_uri_look(int fd, const char *name, const kiln_gltf_uri *uri, kiln_gltf_uri *payload, uint64_t *bytes,
-                               kiln_error *err)
+kiln_status kiln_gltf_uri_look(int fd, const char *name, const kiln_gltf_uri *uri,
+                               kiln_gltf_uri *payload, uint64_t *bytes, kiln_error *err)
 {
     enum { HEAD = 256 };
     static const char base64[] = "base64,";
@@ -211,15 +231,18 @@ kiln_status kiln_gltf_uri_look(int fd, const char *name, const kiln_gltf_uri *ur
     KILN_TRY(kiln_file_read_at(fd, name, uri->at, head, n, err));
     const char *comma = memchr(head, ',', n);
     const size_t before = comma ? (size_t)(comma + 1 - head) : 0;
-    if (before < sizeof base64 - 1 || memcmp(head + before - (sizeof base64 - 1), base64, sizeof base64 - 1) != 0)
-        return kiln_fail(err, KILN_E_INPUT, "'%s': the data URI at byte %llu is not base64", name, (unsigned long long)uri->at);
+    if (before < sizeof base64 - 1 ||
+        memcmp(head + before - (sizeof base64 - 1), base64, sizeof base64 - 1) != 0)
+        return kiln_fail(err, KILN_E_INPUT, "'%s': the data URI at byte %llu is not base64", name,
+                         (unsigned long long)uri->at);
     for (size_t i = before; i < n; i++) /* its length would mean nothing */
         if (base64_digit((unsigned char)head[i]) == 64 && head[i] != '\\' && head[i] != '=')
             return kiln_fail(err, KILN_E_INPUT, "'%s': byte %llu of a data URI is not base64", name,
                              (unsigned long long)(uri->at + i));
     size_t escapes = 0; /* of the media type: "application\/octet-stream" */
     for (size_t i = 0; i < before; i++) escapes += head[i] == '\\';
-    *payload = (kiln_gltf_uri){.at = uri->at + before, .bytes = uri->bytes - before, .escapes = uri->escapes - escapes};
+    *payload = (kiln_gltf_uri){
+        .at = uri->at + before, .bytes = uri->bytes - before, .escapes = uri->escapes - escapes};
     uint64_t characters = payload->bytes - payload->escapes;
     const size_t last = payload->bytes < 2 ? (size_t)payload->bytes : 2;
     KILN_TRY(kiln_file_read_at(fd, name, payload->at + payload->bytes - last, tail, last, err));
@@ -247,14 +270,15 @@ static kiln_status give_decoded(decoder *d, kiln_error *err)
 }
 
 /* in[n] stands at byte `at` of the file. */
-static kiln_status decode_piece(decoder *d, const unsigned char *in, size_t n, uint64_t at, kiln_error *err)
+static kiln_status decode_piece(decoder *d, const unsigned char *in, size_t n, uint64_t at,
+                                kiln_error *err)
 {
     for (size_t i = 0; i < n && d->n < d->left; i++) {
         const unsigned v = base64_digit(in[i]);
         if (in[i] == '\\' || in[i] == '=') continue; /* JSON may write a slash as \/ */
         if (v == 64)
-            return kiln_fail(err, KILN_E_INPUT, "'%s': byte %llu of a data URI is not base64", d->name,
-                             (unsigned long long)(at + i));
+            return kiln_fail(err, KILN_E_INPUT, "'%s': byte %llu of a data URI is not base64",
+                             d->name, (unsigned long long)(at + i));
         d->bits = d->bits << 6 | v;
         d->n_bits += 6;
         if (d->n_bits < 8) continue;
@@ -265,8 +289,9 @@ static kiln_status decode_piece(decoder *d, const unsigned char *in, size_t n, u
     return KILN_OK;
 }
 
-kiln_status kiln_gltf_uri_decode(int fd, const char *name, const kiln_gltf_uri *payload, uint64_t bytes, kiln_gltf_take *take,
-                                 void *context, kiln_error *err)
+kiln_status kiln_gltf_uri_decode(int fd, const char *name, const kiln_gltf_uri *payload,
+                                 uint64_t bytes, kiln_gltf_take *take, void *context,
+                                 kiln_error *err)
 {
     kiln_status st = KILN_OK;
     unsigned char *in = NULL;
@@ -282,7 +307,8 @@ kiln_status kiln_gltf_uri_decode(int fd, const char *name, const kiln_gltf_uri *
     }
     if (d->n) KILN_GO(give_decoded(d, err));
     if (d->left)
-        st = kiln_fail(err, KILN_E_INPUT, "'%s': a data URI is %llu bytes shorter than its buffer claims", name,
+        st = kiln_fail(err, KILN_E_INPUT,
+                       "'%s': a data URI is %llu bytes shorter than its buffer claims", name,
                        (unsigned long long)d->left);
 done:
     free(d);

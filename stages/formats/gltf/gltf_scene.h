@@ -1,11 +1,12 @@
-/* gltf_scene -- which Gaussians a glTF scene shows, in which order, and where: primitives with KHR_gaussian_splatting, and the
- * nodes that place them.
+/* gltf_scene -- which Gaussians a glTF scene shows, in which order, and where: primitives with
+ * KHR_gaussian_splatting, and the nodes that place them.
  *
- * The default scene is walked in document order, a node before its children. Each node that has a mesh with splats gives one part
- * a primitive; a mesh that several nodes name is there several times. Rows are numbered through the parts.
+ * The default scene is walked in document order, a node before its children. Each node that has a
+ * mesh with splats gives one part a primitive; a mesh that several nodes name is there several
+ * times. Rows are numbered through the parts.
  *
- * The extension as ratified, its earlier draft, and the compressed form of both, where a buffer view holds an SPZ (gltf.h,
- * spz_rows.h).
+ * The extension as ratified, its earlier draft, and the compressed form of both, where a buffer
+ * view holds an SPZ (gltf.h, spz_rows.h).
  */
 #ifndef KILN_STAGES_FORMATS_GLTF_GLTF_SCENE_H
 #define KILN_STAGES_FORMATS_GLTF_GLTF_SCENE_H
@@ -47,22 +48,26 @@ typedef struct {
     uint32_t n_splats, n_parts, n_drafts, n_linear, n_spz;
     uint64_t n_rows;
     uint32_t sh_degree, least_degree;
-    bool antialiased;     /* an SPZ says so, or the extras of a primitive */
-    bool has_none;        /* it failed because there are no splats, not because something is wrong */
+    bool antialiased; /* an SPZ says so, or the extras of a primitive */
+    /* it failed because there are no splats, not because something is wrong */
+    bool has_none;
     uint64_t spool_bytes; /* buffers and unpacked SPZ */
 } kiln_gltf_scene;
 
-/* KILN_E_INPUT: no splats, something that they need is missing, wrong or of an unknown extension; a node moves them as no Gaussian
- * can be moved. kiln_gltf_scene_release afterwards in any case. */
-kiln_status kiln_gltf_scene_find(kiln_gltf_document *d, kiln_gltf_scene *out, kiln_error *err) KILN_MUST_CHECK;
+/* KILN_E_INPUT: no splats, something that they need is missing, wrong or of an unknown extension; a
+ * node moves them as no Gaussian can be moved. kiln_gltf_scene_release afterwards in any case. */
+kiln_status kiln_gltf_scene_find(kiln_gltf_document *d, kiln_gltf_scene *out,
+                                 kiln_error *err) KILN_MUST_CHECK;
 void kiln_gltf_scene_release(kiln_gltf_scene *s);
 
 /* Of one primitive; *is_linear: its colours are linear. */
-kiln_status kiln_gltf_splats_find(kiln_gltf_document *d, const json_t *primitive, kiln_gltf_splats *out, bool *is_linear,
+kiln_status kiln_gltf_splats_find(kiln_gltf_document *d, const json_t *primitive,
+                                  kiln_gltf_splats *out, bool *is_linear,
                                   kiln_error *err) KILN_MUST_CHECK;
 /* Has a primitive the extension? */
 bool kiln_gltf_is_splats(const json_t *primitive);
 /* KILN_E_INPUT: the file needs an extension that nobody here knows. */
-kiln_status kiln_gltf_extensions_check(const kiln_gltf_document *d, kiln_error *err) KILN_MUST_CHECK;
+kiln_status kiln_gltf_extensions_check(const kiln_gltf_document *d,
+                                       kiln_error *err) KILN_MUST_CHECK;
 
 #endif

@@ -1,14 +1,18 @@
-/* html_write -- one page with a viewer and the scene inside, to be sent to somebody and opened from disk, without a network.
+/* html_write -- one page with a viewer and the scene inside, to be sent to somebody and opened from
+ * disk, without a network.
  *
- * The rounds of SOG (sog_write.c) write an archive from the beginning of the file on. When it is whole, its length is known, and
- * so is where everything goes:
+ * The rounds of SOG (sog_write.c) write an archive from the beginning of the file on. When it is
+ * whole, its length is known, and so is where everything goes:
  *
- *   head: policy, style, the scene as JSON | <script class="splats"> base64 of a piece </script> ... | viewer.js | end
+ *   head: policy, style, the scene as JSON | <script class="splats"> base64 of a piece </script>
+ *       ... | viewer.js | end
  *
- * The pieces are moved to their places, the last one first: a piece's place is behind where it was, so none is written over before
- * it was read. That takes a piece's memory, whatever the size of the scene.
+ * The pieces are moved to their places, the last one first: a piece's place is behind where it was,
+ * so none is written over before it was read. That takes a piece's memory, whatever the size of the
+ * scene.
  *
- * What runs in the page is viewer.js (stages/viewer), which the policy names by its hash; nothing of the bake is ever script.
+ * What runs in the page is viewer.js (stages/viewer), which the policy names by its hash; nothing
+ * of the bake is ever script.
  */
 #include "stages/formats/html/html_scene.h"
 #include "stages/formats/sog/sog_rounds.h"
@@ -25,19 +29,21 @@
 #include <sys/stat.h>
 #include <unistd.h>
 
-/* Of the archive: a multiple of 3, so that base64 has no padding before the last piece. Strings of browsers end at 512 MiB
- * (Chromium) or 1 GiB; a piece stays far below. */
+/* Of the archive: a multiple of 3, so that base64 has no padding before the last piece. Strings of
+ * browsers end at 512 MiB (Chromium) or 1 GiB; a piece stays far below. */
 enum { PIECE = 3 << 20 };
-/* What a browser opens without running out of memory: the page, the archive and what the viewer makes of it are in memory. */
+/* What a browser opens without running out of memory: the page, the archive and what the viewer
+ * makes of it are in memory. */
 #define ARCHIVE_MAX ((uint64_t)256 << 20)
 
 #define PIECE_BEGIN "<script type=\"text/plain\" class=\"splats\">"
 #define PIECE_END "</script>\n"
 enum { AROUND = sizeof PIECE_BEGIN + sizeof PIECE_END - 2 };
 
-/* ---- before anything is written --------------------------------------------------------------------------------------------- */
+/* ---- before anything is written -------------------------------------------------------------- */
 
-/* Adds the viewer to the key: where a new one is installed, pages with the old one are written again. */
+/* Adds the viewer to the key: where a new one is installed, pages with the old one are written
+ * again. */
 static kiln_status key_viewer(kiln_hasher *h, kiln_error *err)
 {
     static const char *const files[] = {KILN_VIEWER_SCRIPT, KILN_VIEWER_STYLE};
@@ -55,29 +61,36 @@ static kiln_status plan_html(kiln_export_parent *p, kiln_error *err)
 {
     const uint64_t bytes = kiln_sog_archive_bytes(p->e);
     if (bytes > ARCHIVE_MAX)
-        return kiln_fail(err, KILN_E_INPUT,
-                         "%llu Gaussians make a page of about %llu MiB, but browsers open at most %llu MiB; write fewer (--chunks, "
-                         "--filter-box, --sh-degree 0), or --format sog, lod or rad for a viewer that loads it",
-                         (unsigned long long)p->e->n_rows, (unsigned long long)(bytes / 3 * 4 >> 20),
-                         (unsigned long long)(ARCHIVE_MAX / 3 * 4 >> 20));
+        return kiln_fail(
+            err, KILN_E_INPUT,
+            "%llu Gaussians make a page of about %llu MiB, but browsers open at most %llu MiB; "
+            "write fewer (--chunks, "
+            "--filter-box, --sh-degree 0), or --format sog, lod or rad for a viewer that loads it",
+            (unsigned long long)p->e->n_rows, (unsigned long long)(bytes / 3 * 4 >> 20),
+            (unsigned long long)(ARCHIVE_MAX / 3 * 4 >> 20));
     return kiln_sog_plan_archive(p, err);
 }
 
-/* ---- the page --------------------------------------------------------------------------------------------------------------- */
+/* ---- the page -------------------------------------------------------------------------------- */
 
 typedef struct {
     char *script, *style;
     size_t script_bytes, style_bytes;
 } viewer;
 
-/* Can the text stand in an element as it is? It comes from a folder that anybody may have changed. */
+/* Can the text stand in an element as it is? It comes from a folder that anybody may have
+ * changed. */
 static kiln_status check_inline(const char *text, size_t size, const char *name, kiln_error *err)
 {
-    bool fits = strlen(text) == size && !strcasestr(text, "<!--") && !strcasestr(text, "</script") && !strcasestr(text, "</style");
-    for (size_t i = 0; fits && i < size; i++) fits = text[i] == '\n' || text[i] == '\t' || (text[i] >= 0x20 && text[i] < 0x7f);
+    bool fits = strlen(text) == size && !strcasestr(text, "<!--") &&
+                !strcasestr(text, "</script") && !strcasestr(text, "</style");
+    for (size_t i = 0; fits && i < size; i++)
+        fits = text[i] == '\n' || text[i] == '\t' || (text[i] >= 0x20 && text[i] < 0x7f);
     if (fits) return KILN_OK;
-    return kiln_fail(err, KILN_E_INPUT, "the viewer's %s cannot be put into a page; build the viewer again with `make viewer`",
-                     name);
+    return kiln_fail(
+        err, KILN_E_INPUT,
+        "the viewer's %s cannot be put into a page; build the viewer again with `make viewer`",
+        name);
 }
 
 static kiln_status read_viewer(viewer *v, kiln_error *err)
@@ -100,22 +113,26 @@ static void write_hash(kiln_html *h, const char *text, size_t size)
 /* The library is WebAssembly and has workers of its own, made from blob: addresses. */
 static void write_page_head(kiln_html *h, const viewer *v, const char *name)
 {
-    KILN_HTML(h, "<!doctype html>\n<html lang=\"en\"><head><meta charset=\"utf-8\">" KILN_PRODUCT_META_BEGIN);
+    KILN_HTML(h, "<!doctype html>\n<html lang=\"en\"><head><meta "
+                 "charset=\"utf-8\">" KILN_PRODUCT_META_BEGIN);
     kiln_html_text(h, kiln_version);
-    KILN_HTML(h, KILN_PRODUCT_META_END
-              "<meta http-equiv=\"Content-Security-Policy\" content=\"default-src 'none'; img-src data: blob:; worker-src "
-              "blob:; style-src ");
+    KILN_HTML(h,
+              KILN_PRODUCT_META_END "<meta http-equiv=\"Content-Security-Policy\" "
+                                    "content=\"default-src 'none'; img-src data: blob:; worker-src "
+                                    "blob:; style-src ");
     write_hash(h, v->style, v->style_bytes);
     KILN_HTML(h, "; script-src 'wasm-unsafe-eval' ");
     write_hash(h, v->script, v->script_bytes);
-    KILN_HTML(h,
-              "; base-uri 'none'; form-action 'none'\">\n<meta name=\"viewport\" content=\"width=device-width, initial-scale=1\">\n"
-              "<meta name=\"referrer\" content=\"no-referrer\"><meta name=\"color-scheme\" content=\"light dark\">\n"
-              "<link rel=\"icon\" href=\"data:,\"><title>");
+    KILN_HTML(h, "; base-uri 'none'; form-action 'none'\">\n<meta name=\"viewport\" "
+                 "content=\"width=device-width, initial-scale=1\">\n"
+                 "<meta name=\"referrer\" content=\"no-referrer\"><meta name=\"color-scheme\" "
+                 "content=\"light dark\">\n"
+                 "<link rel=\"icon\" href=\"data:,\"><title>");
     kiln_html_text(h, name);
     KILN_HTML(h, "</title>\n<style>");
     kiln_html_markup(h, v->style, v->style_bytes);
-    KILN_HTML(h, "</style></head>\n<body><div id=\"viewer\"><noscript>This page shows a scene in 3D, which needs "
+    KILN_HTML(h, "</style></head>\n<body><div id=\"viewer\"><noscript>This page shows a scene in "
+                 "3D, which needs "
                  "JavaScript.</noscript></div>\n"
                  "<script type=\"application/json\" id=\"scene\">");
 }
@@ -127,13 +144,13 @@ static void write_tail(kiln_html *h, const viewer *v)
     KILN_HTML(h, "</script></body></html>\n");
 }
 
-/* ---- the pieces ------------------------------------------------------------------------------------------------------------- */
+/* ---- the pieces ------------------------------------------------------------------------------ */
 
 static uint64_t base64_bytes(uint64_t bytes) { return (bytes + 2) / 3 * 4; }
 
 /* Puts a piece of the archive at `to`. */
-static kiln_status put_piece(kiln_export_parent *p, const unsigned char *piece, size_t bytes, uint64_t to, kiln_html *h,
-                             kiln_error *err)
+static kiln_status put_piece(kiln_export_parent *p, const unsigned char *piece, size_t bytes,
+                             uint64_t to, kiln_html *h, kiln_error *err)
 {
     h->out.size = 0;
     KILN_HTML(h, PIECE_BEGIN);
@@ -143,8 +160,10 @@ static kiln_status put_piece(kiln_export_parent *p, const unsigned char *piece, 
     return kiln_export_put(p, h->out.data, h->out.size, to, err);
 }
 
-/* Moves the archive of so many bytes from the file's beginning to `at`, and sets *end to what is behind it there. */
-static kiln_status move_archive(kiln_export_parent *p, uint64_t bytes, uint64_t at, uint64_t *end, kiln_error *err)
+/* Moves the archive of so many bytes from the file's beginning to `at`, and sets *end to what is
+ * behind it there. */
+static kiln_status move_archive(kiln_export_parent *p, uint64_t bytes, uint64_t at, uint64_t *end,
+                                kiln_error *err)
 {
     const uint64_t n = (bytes + PIECE - 1) / PIECE, stride = base64_bytes(PIECE) + AROUND;
     unsigned char *piece = NULL;
@@ -167,7 +186,7 @@ done:
     return st;
 }
 
-/* ---- the scene -------------------------------------------------------------------------------------------------------------- */
+/* ---- the scene ------------------------------------------------------------------------------- */
 
 static kiln_status put_scene(kiln_export_parent *p, uint64_t bytes, uint64_t at, kiln_error *err)
 {
@@ -178,7 +197,8 @@ static kiln_status put_scene(kiln_export_parent *p, uint64_t bytes, uint64_t at,
     return st;
 }
 
-/* The scene is written twice: its length says where the archive goes, which must make room for it. */
+/* The scene is written twice: its length says where the archive goes, which must make room for
+ * it. */
 static kiln_status put_page(kiln_export_parent *p, kiln_html *h, uint64_t bytes, kiln_error *err)
 {
     static const char behind[] = "</script>\n";

@@ -9,8 +9,8 @@
 #include <stddef.h>
 #include <stdint.h>
 
-/* The reference writes one section, or one a file that it joins. More than so many with rows are refused, so that memory has a
- * bound. */
+/* The reference writes one section, or one a file that it joins. More than so many with rows are
+ * refused, so that memory has a bound. */
 enum { KILN_KSPLAT_SECTIONS_MAX = 4096 };
 
 /* A section that has rows. */
@@ -38,11 +38,13 @@ typedef struct {
     kiln_ksplat_section *sections; /* owned */
 } kiln_ksplat_header;
 
-/* path: what fd is of; name: for sentences. KILN_E_INPUT with what is wrong. kiln_ksplat_header_release afterwards in any case. */
-kiln_status kiln_ksplat_header_read(int fd, const char *path, const char *name, kiln_ksplat_header *out,
-                                    kiln_error *err) KILN_MUST_CHECK;
+/* path: what fd is of; name: for sentences. KILN_E_INPUT with what is wrong.
+ * kiln_ksplat_header_release afterwards in any case. */
+kiln_status kiln_ksplat_header_read(int fd, const char *path, const char *name,
+                                    kiln_ksplat_header *out, kiln_error *err) KILN_MUST_CHECK;
 void kiln_ksplat_header_release(kiln_ksplat_header *h);
-/* By the first bytes, whatever the file is called; for certain enough only where there are 512 of them. */
+/* By the first bytes, whatever the file is called; for certain enough only where there are 512 of
+ * them. */
 bool kiln_ksplat_begins(const unsigned char *head, size_t len);
 /* The section that a row of the file is in; row < n_rows. */
 const kiln_ksplat_section *kiln_ksplat_section_of(const kiln_ksplat_header *h, uint64_t row);

@@ -16,11 +16,12 @@ enum {
     PLAIN_BUCKETS = 1 << 16
 };
 
-/* ---- sections --------------------------------------------------------------------------------------------------------------- */
+/* ---- sections -------------------------------------------------------------------------------- */
 
-/* Begins a section where the steps of one would differ by more than `tolerance`. Returns their number, above `most` if there are
- * more. */
-static uint32_t cut_sections(kiln_ksplat_layout *l, const int8_t *steps, int tolerance, uint32_t most)
+/* Begins a section where the steps of one would differ by more than `tolerance`. Returns their
+ * number, above `most` if there are more. */
+static uint32_t cut_sections(kiln_ksplat_layout *l, const int8_t *steps, int tolerance,
+                             uint32_t most)
 {
     uint32_t n = 0;
     int lo = 0, hi = 0;
@@ -38,11 +39,14 @@ static uint32_t cut_sections(kiln_ksplat_layout *l, const int8_t *steps, int tol
     return n;
 }
 
-/* With the least tolerance that leaves a header of 1,024 bytes for at least 4,096 rows, but in small files. */
+/* With the least tolerance that leaves a header of 1,024 bytes for at least 4,096 rows, but in
+ * small files. */
 static void cut_by_steps(kiln_ksplat_layout *l, const int8_t *steps)
 {
     const uint64_t share = l->n_buckets / 16;
-    const uint32_t most = share < 8 ? 8 : share < KILN_KSPLAT_WRITTEN_SECTIONS ? (uint32_t)share : KILN_KSPLAT_WRITTEN_SECTIONS;
+    const uint32_t most = share < 8                              ? 8
+                          : share < KILN_KSPLAT_WRITTEN_SECTIONS ? (uint32_t)share
+                                                                 : KILN_KSPLAT_WRITTEN_SECTIONS;
     for (int tolerance = 0;; tolerance++) {
         l->n_sections = cut_sections(l, steps, tolerance, most);
         if (l->n_sections <= most) return;
@@ -57,7 +61,8 @@ static void cut_evenly(kiln_ksplat_layout *l)
     l->first[l->n_sections] = (uint32_t)l->n_buckets;
 }
 
-void kiln_ksplat_layout_make(uint64_t n_rows, uint32_t level, uint32_t sh_degree, const int8_t *steps, kiln_ksplat_layout *out)
+void kiln_ksplat_layout_make(uint64_t n_rows, uint32_t level, uint32_t sh_degree,
+                             const int8_t *steps, kiln_ksplat_layout *out)
 {
     memset(out, 0, sizeof *out);
     out->n_rows = n_rows;
@@ -71,7 +76,7 @@ void kiln_ksplat_layout_make(uint64_t n_rows, uint32_t level, uint32_t sh_degree
         cut_evenly(out);
 }
 
-/* ---- places ----------------------------------------------------------------------------------------------------------------- */
+/* ---- places ---------------------------------------------------------------------------------- */
 
 /* The buckets before it are full. */
 static uint64_t section_place(const kiln_ksplat_layout *l, uint32_t section)
@@ -80,11 +85,15 @@ static uint64_t section_place(const kiln_ksplat_layout *l, uint32_t section)
     return HEADER + (uint64_t)SECTION * l->n_sections + l->first[section] * bucket_bytes;
 }
 
-static uint64_t buckets_in(const kiln_ksplat_layout *l, uint32_t section) { return l->first[section + 1] - l->first[section]; }
+static uint64_t buckets_in(const kiln_ksplat_layout *l, uint32_t section)
+{
+    return l->first[section + 1] - l->first[section];
+}
 
 static uint64_t rows_in(const kiln_ksplat_layout *l, uint32_t section)
 {
-    return kiln_min_u64(l->n_rows, (uint64_t)l->first[section + 1] * BUCKET) - (uint64_t)l->first[section] * BUCKET;
+    return kiln_min_u64(l->n_rows, (uint64_t)l->first[section + 1] * BUCKET) -
+           (uint64_t)l->first[section] * BUCKET;
 }
 
 static uint32_t partial_in(const kiln_ksplat_layout *l, uint32_t section)
@@ -121,7 +130,8 @@ uint64_t kiln_ksplat_row_place(const kiln_ksplat_layout *l, uint64_t row)
 {
     const uint32_t section = kiln_ksplat_bucket_section(l, row / BUCKET);
     const uint64_t centres = l->level ? buckets_in(l, section) * CENTRE : 0;
-    return centres_place(l, section) + centres + (row - (uint64_t)l->first[section] * BUCKET) * l->row_bytes;
+    return centres_place(l, section) + centres +
+           (row - (uint64_t)l->first[section] * BUCKET) * l->row_bytes;
 }
 
 uint32_t kiln_ksplat_last_bucket(const kiln_ksplat_layout *l, uint64_t *place)
@@ -130,27 +140,31 @@ uint32_t kiln_ksplat_last_bucket(const kiln_ksplat_layout *l, uint64_t *place)
     return partial_in(l, l->n_sections - 1);
 }
 
-/* ---- headers ---------------------------------------------------------------------------------------------------------------- */
+/* ---- headers --------------------------------------------------------------------------------- */
 
 static void fill_section(const kiln_ksplat_layout *l, uint32_t number, unsigned char out[SECTION])
 {
-    const uint64_t rows = rows_in(l, number), buckets = l->level ? buckets_in(l, number) : 0, partial = partial_in(l, number) != 0;
+    const uint64_t rows = rows_in(l, number), buckets = l->level ? buckets_in(l, number) : 0,
+                   partial = partial_in(l, number) != 0;
     memset(out, 0, SECTION);
     kiln_put_u32(out + KILN_KSPLAT_SECTION_ROWS_AT, rows);
     kiln_put_u32(out + KILN_KSPLAT_SECTION_CAPACITY_AT, rows);
-    kiln_put_u32(out + KILN_KSPLAT_SECTION_BYTES_AT, KILN_KSPLAT_LENGTH * partial + CENTRE * buckets + l->row_bytes * rows);
+    kiln_put_u32(out + KILN_KSPLAT_SECTION_BYTES_AT,
+                 KILN_KSPLAT_LENGTH * partial + CENTRE * buckets + l->row_bytes * rows);
     kiln_put_u16(out + KILN_KSPLAT_DEGREE_AT, l->sh_degree);
     if (l->level == 0) return;
     kiln_put_u32(out + KILN_KSPLAT_BUCKET_ROWS_AT, KILN_KSPLAT_BUCKET_ROWS);
     kiln_put_u32(out + KILN_KSPLAT_BUCKETS_AT, buckets);
-    kiln_put_f32(out + KILN_KSPLAT_BLOCK_SIZE_AT, (float)ldexp(2.0 * KILN_KSPLAT_RANGE, l->step[number]));
+    kiln_put_f32(out + KILN_KSPLAT_BLOCK_SIZE_AT,
+                 (float)ldexp(2.0 * KILN_KSPLAT_RANGE, l->step[number]));
     kiln_put_u16(out + KILN_KSPLAT_CENTRE_BYTES_AT, CENTRE);
     kiln_put_u32(out + KILN_KSPLAT_RANGE_AT, KILN_KSPLAT_RANGE);
     kiln_put_u32(out + KILN_KSPLAT_FULL_AT, buckets - partial);
     kiln_put_u32(out + KILN_KSPLAT_PARTIAL_AT, partial);
 }
 
-kiln_status kiln_ksplat_head(const kiln_ksplat_layout *l, kiln_ksplat_sh_range range, kiln_buffer *out, kiln_error *err)
+kiln_status kiln_ksplat_head(const kiln_ksplat_layout *l, kiln_ksplat_sh_range range,
+                             kiln_buffer *out, kiln_error *err)
 {
     unsigned char head[HEADER] = {KILN_KSPLAT_MAJOR, KILN_KSPLAT_MINOR};
     kiln_put_u32(head + KILN_KSPLAT_SECTIONS_CAPACITY_AT, l->n_sections);
@@ -169,11 +183,16 @@ kiln_status kiln_ksplat_head(const kiln_ksplat_layout *l, kiln_ksplat_sh_range r
     return KILN_OK;
 }
 
-/* ---- boxes ------------------------------------------------------------------------------------------------------------------ */
+/* ---- boxes ----------------------------------------------------------------------------------- */
 
-/* Centres are multiples of GRID steps, so they may lie half of that beside the middle of their box, and one step more by rounding.
+/* Centres are multiples of GRID steps, so they may lie half of that beside the middle of their box,
+ * and one step more by rounding.
  */
-enum { GRID = 2048, REACH = KILN_KSPLAT_RANGE - GRID / 2 - 1, MOST_STEP = 112 /* 2 RANGE of it are below the largest float */ };
+enum {
+    GRID = 2048,
+    REACH = KILN_KSPLAT_RANGE - GRID / 2 - 1,
+    MOST_STEP = 112 /* 2 RANGE of it are below the largest float */
+};
 
 void kiln_ksplat_box_clear(kiln_ksplat_box *b)
 {
@@ -203,8 +222,10 @@ int8_t kiln_ksplat_box_step(const kiln_ksplat_box *b)
 {
     int step = KILN_KSPLAT_LEAST_STEP;
     for (int c = 0; c < 3 && b->lo[c] <= b->hi[c]; c++) {
-        const double half = b->hi[c] / 2 - b->lo[c] / 2, far = fabs(b->lo[c]) > fabs(b->hi[c]) ? fabs(b->lo[c]) : fabs(b->hi[c]);
-        const int by_size = half > 0 ? exponent_of(half, REACH) : step, by_float = far > 0 ? exponent_of(far, 0x1p24 * GRID) : step;
+        const double half = b->hi[c] / 2 - b->lo[c] / 2,
+                     far = fabs(b->lo[c]) > fabs(b->hi[c]) ? fabs(b->lo[c]) : fabs(b->hi[c]);
+        const int by_size = half > 0 ? exponent_of(half, REACH) : step,
+                  by_float = far > 0 ? exponent_of(far, 0x1p24 * GRID) : step;
         step = by_size > step ? by_size : step;
         step = by_float > step ? by_float : step;
     }
@@ -214,7 +235,8 @@ int8_t kiln_ksplat_box_step(const kiln_ksplat_box *b)
 void kiln_ksplat_box_centre(const kiln_ksplat_box *b, int step, float centre[3])
 {
     const double grid = ldexp(GRID, step);
-    for (int c = 0; c < 3; c++) centre[c] = (float)(floor((b->lo[c] / 2 + b->hi[c] / 2) / grid + 0.5) * grid);
+    for (int c = 0; c < 3; c++)
+        centre[c] = (float)(floor((b->lo[c] / 2 + b->hi[c] / 2) / grid + 0.5) * grid);
 }
 
 kiln_ksplat_sh_range kiln_ksplat_sh_range_of(float least, float most)

@@ -24,7 +24,8 @@ typedef struct {
     int fd;
     kiln_ksplat_header header;
     kiln_ksplat_buckets buckets; /* levels 1 and 2 */
-    uint32_t n_sh;               /* components of the rows, which sections of a lower degree fill with zeros */
+    /* components of the rows, which sections of a lower degree fill with zeros */
+    uint32_t n_sh;
     float logits[256], colours[256], sh_values[256];
     double centres[3][PIECE_ROWS];
     uint16_t words[PIECE_ROWS];
@@ -38,7 +39,8 @@ static bool has_suffix(const char *path)
     return strcasecmp(kiln_path_suffix(plain), "ksplat") == 0;
 }
 
-/* A version and a level are little of a mark, so the suffix does too, to say what is wrong with the content. */
+/* A version and a level are little of a mark, so the suffix does too, to say what is wrong with the
+ * content. */
 static int probe_ksplat(const unsigned char *head, size_t len, const char *path)
 {
     if (len == 0) return 0;
@@ -56,7 +58,8 @@ static void close_ksplat(kiln_source *source)
     free(s);
 }
 
-static kiln_status open_ksplat(const kiln_source_at *at, kiln_source **out, kiln_source_info *info, kiln_error *err)
+static kiln_status open_ksplat(const kiln_source_at *at, kiln_source **out, kiln_source_info *info,
+                               kiln_error *err)
 {
     kiln_status st = KILN_OK;
     ksplat_source *s = NULL;
@@ -67,10 +70,13 @@ static kiln_status open_ksplat(const kiln_source_at *at, kiln_source **out, kiln
     strcpy(s->path, at->name);
     KILN_GO(kiln_file_open(at->path, &s->fd, err));
     KILN_GO(kiln_ksplat_header_read(s->fd, at->path, s->path, &s->header, err));
-    if (s->header.level) KILN_GO(kiln_ksplat_buckets_open(s->fd, s->path, &s->header, &s->buckets, err));
+    if (s->header.level)
+        KILN_GO(kiln_ksplat_buckets_open(s->fd, s->path, &s->header, &s->buckets, err));
     kiln_code_logits(s->logits);
     kiln_code_colours(s->colours);
-    for (int b = 0; b < 256; b++) s->sh_values[b] = (float)(s->header.sh_min + b / 255.0 * (s->header.sh_max - s->header.sh_min));
+    for (int b = 0; b < 256; b++)
+        s->sh_values[b] =
+            (float)(s->header.sh_min + b / 255.0 * (s->header.sh_max - s->header.sh_min));
     s->n_sh = kiln_sh_components(s->header.sh_degree);
     info->kind = KILN_SCENE_SPLATS;
     info->n_rows = s->header.n_rows;
@@ -83,7 +89,7 @@ done:
     return st;
 }
 
-/* ---- columns: of n rows, the value at `at` --------------------------------------------------------------------------------- */
+/* ---- columns: of n rows, the value at `at` --------------------------------------------------- */
 
 static void take_floats(const unsigned char *at, uint64_t stride, uint64_t n, float *out)
 {
@@ -95,7 +101,8 @@ static void take_words(const unsigned char *at, uint64_t stride, uint64_t n, uin
     for (uint64_t i = 0; i < n; i++) out[i] = kiln_get_u16(at + i * stride);
 }
 
-static void take_ksplat_codes(const unsigned char *at, uint64_t stride, uint64_t n, const float table[256], float *out)
+static void take_ksplat_codes(const unsigned char *at, uint64_t stride, uint64_t n,
+                              const float table[256], float *out)
 {
     for (uint64_t i = 0; i < n; i++) out[i] = table[at[i * stride]];
 }
@@ -107,14 +114,15 @@ static float half_value(uint16_t h)
     return (h & 0x7c00) == 0x7c00 ? kiln_float_of(kiln_bits_of(finite) + 0x38000000u) : finite;
 }
 
-static void take_halves(ksplat_source *s, const unsigned char *at, uint64_t stride, uint64_t n, float *out)
+static void take_halves(ksplat_source *s, const unsigned char *at, uint64_t stride, uint64_t n,
+                        float *out)
 {
     take_words(at, stride, n, s->words);
 #pragma omp simd
     for (uint64_t i = 0; i < n; i++) out[i] = half_value(s->words[i]);
 }
 
-/* ---- pieces: rows of one section ------------------------------------------------------------------------------------------- */
+/* ---- pieces: rows of one section ------------------------------------------------------------- */
 
 typedef struct {
     const kiln_ksplat_section *section;
@@ -139,12 +147,14 @@ static void take_means(ksplat_source *s, const piece *p, kiln_rows *rows)
         double *mean = rows->means + c * rows->n + p->at;
         const double *centre = s->centres[c];
         if (s->header.level == 0) {
-            for (uint64_t i = 0; i < p->n; i++) mean[i] = (double)kiln_get_f32(s->piece + i * stride + c * 4);
+            for (uint64_t i = 0; i < p->n; i++)
+                mean[i] = (double)kiln_get_f32(s->piece + i * stride + c * 4);
             continue;
         }
         take_words(s->piece + c * 2, stride, p->n, s->words);
 #pragma omp simd
-        for (uint64_t i = 0; i < p->n; i++) mean[i] = ((double)(int32_t)s->words[i] - range) * step + centre[i];
+        for (uint64_t i = 0; i < p->n; i++)
+            mean[i] = ((double)(int32_t)s->words[i] - range) * step + centre[i];
     }
 }
 
@@ -172,15 +182,18 @@ static void take_ksplat_piece(ksplat_source *s, const piece *p, kiln_rows *rows)
         float *scale = rows->log_scales + c * rows->n + p->at;
         take_real(s, p, f.scales + c * f.real, scale);
         kiln_log_scales(p->n, scale, scale);
-        take_ksplat_codes(s->piece + f.colours + c, stride, p->n, s->colours, rows->sh0 + c * rows->n + p->at);
+        take_ksplat_codes(s->piece + f.colours + c, stride, p->n, s->colours,
+                          rows->sh0 + c * rows->n + p->at);
     }
-    for (uint64_t c = 0; c < 4; c++) take_real(s, p, f.quats + c * f.real, rows->quats + c * rows->n + p->at);
+    for (uint64_t c = 0; c < 4; c++)
+        take_real(s, p, f.quats + c * f.real, rows->quats + c * rows->n + p->at);
     take_ksplat_codes(s->piece + f.alpha, stride, p->n, s->logits, rows->opacity_logits + p->at);
     take_sh(s, p, rows);
 }
 
-static kiln_status read_ksplat_rows(kiln_source *source, uint64_t first, uint64_t n, uint64_t offset, kiln_rows *rows,
-                                    uint64_t *next_offset, kiln_error *err)
+static kiln_status read_ksplat_rows(kiln_source *source, uint64_t first, uint64_t n,
+                                    uint64_t offset, kiln_rows *rows, uint64_t *next_offset,
+                                    kiln_error *err)
 {
     ksplat_source *s = (ksplat_source *)source;
     (void)offset;
@@ -193,15 +206,17 @@ static kiln_status read_ksplat_rows(kiln_source *source, uint64_t first, uint64_
         const uint64_t place = section->rows_at + row * section->row_bytes;
         KILN_TRY(kiln_file_read_at(s->fd, s->path, place, s->piece, k * section->row_bytes, err));
         if (s->header.level)
-            KILN_TRY(kiln_ksplat_centres(&s->buckets, section, row, k,
-                                         (double *const[3]){s->centres[0], s->centres[1], s->centres[2]}, err));
+            KILN_TRY(kiln_ksplat_centres(
+                &s->buckets, section, row, k,
+                (double *const[3]){s->centres[0], s->centres[1], s->centres[2]}, err));
         take_ksplat_piece(s, &(piece){section, k, at}, rows);
         *next_offset = place + k * section->row_bytes;
     }
     return KILN_OK;
 }
 
-static kiln_status finish_reading_ksplat(kiln_source *source, kiln_source_info *info, kiln_error *err)
+static kiln_status finish_reading_ksplat(kiln_source *source, kiln_source_info *info,
+                                         kiln_error *err)
 {
     const ksplat_source *s = (const ksplat_source *)source;
     (void)err;
@@ -220,7 +235,8 @@ static uint64_t ksplat_reader_ram(const kiln_source_info *info, kiln_read_pass p
 const kiln_reader kiln_reader_ksplat = {
     .name = "ksplat",
     .suffixes = "ksplat",
-    .summary = ".ksplat of mkkellogg's viewer: Gaussians, compression level 0 to 2, SH degree 0 to 3",
+    .summary =
+        ".ksplat of mkkellogg's viewer: Gaussians, compression level 0 to 2, SH degree 0 to 3",
     .packed = KILN_PACKED_WHOLE,
     .ram = ksplat_reader_ram,
     .probe = probe_ksplat,

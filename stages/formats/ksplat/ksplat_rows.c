@@ -1,4 +1,5 @@
-/* ksplat_rows -- see the header. A column at a time, of few enough rows that their records stay in the cache. */
+/* ksplat_rows -- see the header. A column at a time, of few enough rows that their records stay in
+ * the cache. */
 #include "stages/formats/ksplat/ksplat_rows.h"
 
 #include "base/endian.h"
@@ -17,11 +18,12 @@ typedef struct {
     uint64_t *counts;
 } records;
 
-/* ---- rotations -------------------------------------------------------------------------------------------------------------- */
+/* ---- rotations ------------------------------------------------------------------------------- */
 
 void kiln_ksplat_quats(uint32_t level, uint64_t n, const float *quats, float *unit)
 {
-    const double off = 0x1p-8; /* the reference cuts halves off: its lengths are down to 1 - 2^-10 */
+    /* the reference cuts halves off: its lengths are down to 1 - 2^-10 */
+    const double off = 0x1p-8;
     kiln_unit_quats(n, quats, unit);
     for (uint64_t i = 0; i < n && level; i++) {
         double squared = 0;
@@ -31,11 +33,12 @@ void kiln_ksplat_quats(uint32_t level, uint64_t n, const float *quats, float *un
             squared += (double)q * (double)q;
             are_halves &= kiln_half_round(q) == q;
         }
-        for (uint64_t c = 0; c < 4 && are_halves && fabs(squared - 1) < off; c++) unit[c * n + i] = quats[c * n + i];
+        for (uint64_t c = 0; c < 4 && are_halves && fabs(squared - 1) < off; c++)
+            unit[c * n + i] = quats[c * n + i];
     }
 }
 
-/* ---- what the headers need -------------------------------------------------------------------------------------------------- */
+/* ---- what the headers need ------------------------------------------------------------------- */
 
 void kiln_ksplat_rows_box(const kiln_ksplat_rows *r, uint64_t at, uint64_t n, kiln_ksplat_box *out)
 {
@@ -53,7 +56,8 @@ void kiln_ksplat_rows_box(const kiln_ksplat_rows *r, uint64_t at, uint64_t n, ki
     }
 }
 
-void kiln_ksplat_rows_range(const kiln_ksplat_rows *r, uint32_t sh_degree, float *least, float *most)
+void kiln_ksplat_rows_range(const kiln_ksplat_rows *r, uint32_t sh_degree, float *least,
+                            float *most)
 {
     float lo = *least, hi = *most;
     const uint64_t n = kiln_sh_components(sh_degree) * r->n; /* higher degrees stand behind these */
@@ -66,11 +70,12 @@ void kiln_ksplat_rows_range(const kiln_ksplat_rows *r, uint32_t sh_degree, float
     *most = hi;
 }
 
-/* ---- columns ---------------------------------------------------------------------------------------------------------------- */
+/* ---- columns --------------------------------------------------------------------------------- */
 
 static void put_words(const records *t, const uint16_t *words, uint64_t offset)
 {
-    for (uint64_t i = 0; i < t->n; i++) kiln_put_u16(t->out + i * t->l->row_bytes + offset, words[i]);
+    for (uint64_t i = 0; i < t->n; i++)
+        kiln_put_u16(t->out + i * t->l->row_bytes + offset, words[i]);
 }
 
 static void put_floats(const records *t, const float *v, uint64_t offset)
@@ -93,7 +98,8 @@ static void put_halves(const records *t, const float *v, uint64_t offset)
 static uint64_t count_beyond_halves(const float *v, uint64_t n)
 {
     uint64_t beyond = 0;
-    for (uint64_t i = 0; i < n; i++) beyond += fabsf(v[i]) >= 65520.0f; /* what rounds to more than 65504 */
+    /* what rounds to more than 65504 */
+    for (uint64_t i = 0; i < n; i++) beyond += fabsf(v[i]) >= 65520.0f;
     return beyond;
 }
 
@@ -105,8 +111,8 @@ static void put_real(const records *t, const float *v, uint64_t offset)
         put_halves(t, v, offset);
 }
 
-/* A length that is too small for a half becomes the least that is one: readers make very different things of 0. Only what import
- * has clamped (its logarithm is -87) is 0 again. */
+/* A length that is too small for a half becomes the least that is one: readers make very different
+ * things of 0. Only what import has clamped (its logarithm is -87) is 0 again. */
 static void put_lengths(const records *t, const float *v, uint64_t offset)
 {
     const float clamped = 1.7e-38f; /* above exp(-87) */
@@ -127,7 +133,8 @@ static void put_lengths(const records *t, const float *v, uint64_t offset)
 }
 
 /* Steps from the centre, both exact; their sum is rounded once. */
-static void put_steps(const records *t, const float *mean, double origin, double centre, double per_step, uint64_t offset)
+static void put_steps(const records *t, const float *mean, double origin, double centre,
+                      double per_step, uint64_t offset)
 {
     uint16_t codes[KILN_KSPLAT_BUCKET_ROWS];
     uint32_t clamped = 0;
@@ -150,10 +157,12 @@ static void count_coarse(const records *t, const kiln_ksplat_rows *r, uint64_t a
     t->counts[KILN_KSPLAT_STEPS] += coarse;
 }
 
-static void put_coefficients(const records *t, kiln_ksplat_sh_range range, const float *v, uint64_t offset)
+static void put_coefficients(const records *t, kiln_ksplat_sh_range range, const float *v,
+                             uint64_t offset)
 {
     uint8_t codes[KILN_KSPLAT_BUCKET_ROWS];
-    const double width = (double)range.most - (double)range.least, per = width > 0 ? 255 / width : 0;
+    const double width = (double)range.most - (double)range.least,
+                 per = width > 0 ? 255 / width : 0;
     if (t->l->level < 2) {
         put_real(t, v, offset);
         if (t->l->level) t->counts[KILN_KSPLAT_COEFFICIENTS] += count_beyond_halves(v, t->n);
@@ -167,7 +176,7 @@ static void put_coefficients(const records *t, kiln_ksplat_sh_range range, const
     put_bytes(t, codes, offset);
 }
 
-/* ---- records ---------------------------------------------------------------------------------------------------------------- */
+/* ---- records --------------------------------------------------------------------------------- */
 
 static void put_colours(const records *t, const kiln_ksplat_rows *r, uint64_t at, uint64_t offset)
 {
@@ -179,10 +188,13 @@ static void put_colours(const records *t, const kiln_ksplat_rows *r, uint64_t at
     kiln_opacity_codes(t->n, r->opacity_logits + at, t->out + offset + 3, t->l->row_bytes);
 }
 
-static void put_means(const records *t, const float centre[3], const kiln_ksplat_rows *r, uint64_t at)
+static void put_means(const records *t, const float centre[3], const kiln_ksplat_rows *r,
+                      uint64_t at)
 {
     float absolute[KILN_KSPLAT_BUCKET_ROWS];
-    const int step = t->l->level ? t->l->step[kiln_ksplat_bucket_section(t->l, (r->first + at) / KILN_KSPLAT_BUCKET_ROWS)] : 0;
+    const int step = t->l->level ? t->l->step[kiln_ksplat_bucket_section(
+                                       t->l, (r->first + at) / KILN_KSPLAT_BUCKET_ROWS)]
+                                 : 0;
     if (t->l->level) count_coarse(t, r, at, ldexpf(1, step));
     for (uint64_t c = 0; c < 3; c++) {
         const float *v = r->means + c * r->n + at;
@@ -195,16 +207,19 @@ static void put_means(const records *t, const float centre[3], const kiln_ksplat
     }
 }
 
-void kiln_ksplat_encode(const kiln_ksplat_layout *l, kiln_ksplat_sh_range range, const kiln_ksplat_rows *r,
-                        const kiln_ksplat_bucket *b, unsigned char *out, uint64_t counts[KILN_KSPLAT_COUNTS])
+void kiln_ksplat_encode(const kiln_ksplat_layout *l, kiln_ksplat_sh_range range,
+                        const kiln_ksplat_rows *r, const kiln_ksplat_bucket *b, unsigned char *out,
+                        uint64_t counts[KILN_KSPLAT_COUNTS])
 {
     const uint64_t at = b->at;
     const records t = {l, b->n, out, counts};
     const kiln_ksplat_record f = kiln_ksplat_record_of(l->level);
     put_means(&t, b->centre, r, at);
-    for (uint64_t c = 0; c < 3; c++) put_lengths(&t, r->scales + c * r->n + at, f.scales + c * f.real);
+    for (uint64_t c = 0; c < 3; c++)
+        put_lengths(&t, r->scales + c * r->n + at, f.scales + c * f.real);
     for (uint64_t c = 0; c < 4; c++) put_real(&t, r->quats + c * r->n + at, f.quats + c * f.real);
     put_colours(&t, r, at, f.colours);
     for (uint32_t v = 0; v < kiln_sh_components(l->sh_degree); v++)
-        put_coefficients(&t, range, r->shN + kiln_ksplat_sh_plane(v) * r->n + at, f.sh + v * f.coefficient);
+        put_coefficients(&t, range, r->shN + kiln_ksplat_sh_plane(v) * r->n + at,
+                         f.sh + v * f.coefficient);
 }

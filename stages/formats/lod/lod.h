@@ -5,11 +5,13 @@
  *    "environment": NAME (may be absent: Gaussians that every level has), "filenames": [NAME, ...], "tree": node}
  *
  *   node:  {"bound": {"min": [3], "max": [3]}, "children": [node, node]}
- *   leaf:  {"bound": ..., "lods": {"0": {"file": index of filenames, "offset": first row, "count": rows}, ...}}
+ *   leaf:  {"bound": ..., "lods": {"0": {"file": index of filenames, "offset": first row, "count":
+ *          rows}, ...}}
  *
- * Names are of meta.json files or archives of SOG (sog.h), from lod-meta.json on. Level 0 is the finest; a leaf has those at which
- * it is not empty. "version", "count" and "counts" are not there before splat-transform 1.0. kiln-export adds "lodErrors": true
- * where leaves have "errors", one a level.
+ * Names are of meta.json files or archives of SOG (sog.h), from lod-meta.json on. Level 0 is the
+ * finest; a leaf has those at which it is not empty. "version", "count" and "counts" are not there
+ * before splat-transform 1.0. kiln-export adds "lodErrors": true where leaves have "errors", one a
+ * level.
  */
 #ifndef KILN_STAGES_FORMATS_LOD_LOD_H
 #define KILN_STAGES_FORMATS_LOD_LOD_H

@@ -1,4 +1,5 @@
-/* lod_leaves -- see lod_leaves.h. Only + - * / and sqrt decide a bit, beside exp of scales (linear.h). */
+/* lod_leaves -- see lod_leaves.h. Only + - * / and sqrt decide a bit, beside exp of scales
+ * (linear.h). */
 #include "stages/formats/lod/lod_leaves.h"
 
 #include "stages/formats/linear.h"
@@ -18,8 +19,8 @@ static double distance_to(const kiln_lod_leaf *leaf, const double p[3])
     return sum;
 }
 
-void kiln_lod_leaf_of_rows(const kiln_lod_leaf *leaves, uint32_t first, uint32_t end, uint64_t n, const float *means,
-                           uint32_t *leaf)
+void kiln_lod_leaf_of_rows(const kiln_lod_leaf *leaves, uint32_t first, uint32_t end, uint64_t n,
+                           const float *means, uint32_t *leaf)
 {
     for (uint64_t i = 0; i < n; i++) {
         const double p[3] = {(double)means[i], (double)means[n + i], (double)means[2 * n + i]};
@@ -34,7 +35,8 @@ void kiln_lod_leaf_of_rows(const kiln_lod_leaf *leaves, uint32_t first, uint32_t
     }
 }
 
-void kiln_lod_sort_rows(uint64_t n, const uint32_t *leaf, uint32_t first, uint32_t end, uint32_t *next, uint32_t *order)
+void kiln_lod_sort_rows(uint64_t n, const uint32_t *leaf, uint32_t first, uint32_t end,
+                        uint32_t *next, uint32_t *order)
 {
     uint32_t at = 0;
     memset(next, 0, (end - first) * sizeof *next);
@@ -55,14 +57,17 @@ static void extent_of(const kiln_export_rows *rows, uint64_t i, float half[3])
     double q[4];
     for (uint64_t c = 0; c < 3; c++) scales[c] = rows->log_scales[c * n + i];
     kiln_linear_scales(3, scales, scales);
-    kiln_unit_quat((const float[4]){rows->quats[i], rows->quats[n + i], rows->quats[2 * n + i], rows->quats[3 * n + i]}, q);
+    kiln_unit_quat((const float[4]){rows->quats[i], rows->quats[n + i], rows->quats[2 * n + i],
+                                    rows->quats[3 * n + i]},
+                   q);
     const double w = q[0], x = q[1], y = q[2], z = q[3];
     const double r[9] = {1 - 2 * (y * y + z * z), 2 * (x * y - w * z),     2 * (x * z + w * y),
                          2 * (x * y + w * z),     1 - 2 * (x * x + z * z), 2 * (y * z - w * x),
                          2 * (x * z - w * y),     2 * (y * z + w * x),     1 - 2 * (x * x + y * y)};
     for (int c = 0; c < 3; c++)
-        half[c] = (float)(fabs(r[3 * c]) * (double)scales[0] + fabs(r[3 * c + 1]) * (double)scales[1] +
-                          fabs(r[3 * c + 2]) * (double)scales[2]);
+        half[c] =
+            (float)(fabs(r[3 * c]) * (double)scales[0] + fabs(r[3 * c + 1]) * (double)scales[1] +
+                    fabs(r[3 * c + 2]) * (double)scales[2]);
 }
 
 static void begin_tally(kiln_lod_tally *t)
@@ -74,7 +79,8 @@ static void begin_tally(kiln_lod_tally *t)
     }
 }
 
-void kiln_lod_tally_rows(const kiln_export_rows *rows, const uint32_t *leaf, uint32_t first, uint32_t end, kiln_lod_tally *tallies)
+void kiln_lod_tally_rows(const kiln_export_rows *rows, const uint32_t *leaf, uint32_t first,
+                         uint32_t end, kiln_lod_tally *tallies)
 {
     for (uint32_t k = 0; k < end - first; k++) begin_tally(&tallies[k]);
     for (uint64_t i = 0; i < rows->n; i++) {

@@ -53,7 +53,7 @@ static kiln_status put_bound(const text *t, uint32_t first, uint32_t end, kiln_e
     return kiln_buffer_printf(t->out, err, "}");
 }
 
-/* ---- errors ----------------------------------------------------------------------------------------------------------------- */
+/* ---- errors ---------------------------------------------------------------------------------- */
 
 /* The shadow of what counts of the leaf, as it is moved. */
 static double mean_area(const text *t, const kiln_lod_leaf *leaf)
@@ -72,7 +72,8 @@ static double energy_of(const kiln_level_tree *t, uint32_t leaf, uint32_t level)
     for (uint32_t i = leaf; i != KILN_NO_NODE; i = t->nodes[i].parent) {
         const kiln_level_node *n = &t->nodes[i];
         if (level < n->first_level || level - n->first_level >= n->n_levels) continue;
-        return (double)n->levels[level - n->first_level]->errors[0] * (double)t->nodes[leaf].rows / (double)n->rows;
+        return (double)n->levels[level - n->first_level]->errors[0] * (double)t->nodes[leaf].rows /
+               (double)n->rows;
     }
     return 0;
 }
@@ -83,14 +84,15 @@ static kiln_status put_errors(const text *t, const kiln_lod_leaf *leaf, kiln_err
     double before = 0;
     KILN_TRY(kiln_buffer_printf(t->out, err, ",\"errors\":["));
     for (uint32_t k = 0; k < t->h->n_levels; k++) {
-        const double here = area > 0 ? energy_of(t->e->tree, leaf->node, k) * scale * scale / area : 0;
+        const double here =
+            area > 0 ? energy_of(t->e->tree, leaf->node, k) * scale * scale / area : 0;
         before = here > before ? here : before;
         KILN_TRY(kiln_buffer_printf(t->out, err, k ? ",%.7g" : "%.7g", before));
     }
     return kiln_buffer_printf(t->out, err, "]");
 }
 
-/* ---- the tree --------------------------------------------------------------------------------------------------------------- */
+/* ---- the tree -------------------------------------------------------------------------------- */
 
 static kiln_status put_leaf(const text *t, uint32_t leaf, kiln_error *err)
 {
@@ -99,8 +101,9 @@ static kiln_status put_leaf(const text *t, uint32_t leaf, kiln_error *err)
     for (uint32_t k = 0; k < t->h->n_levels; k++) {
         const kiln_lod_part *p = &t->parts[(uint64_t)leaf * t->h->n_levels + k];
         if (p->n == 0) continue;
-        KILN_TRY(kiln_buffer_printf(t->out, err, "%s\"%u\":{" KEY(FILE) "%u," KEY(OFFSET) "%u," KEY(COUNT) "%u}", comma, k, p->file,
-                                    p->offset, p->n));
+        KILN_TRY(kiln_buffer_printf(t->out, err,
+                                    "%s\"%u\":{" KEY(FILE) "%u," KEY(OFFSET) "%u," KEY(COUNT) "%u}",
+                                    comma, k, p->file, p->offset, p->n));
         comma = ",";
     }
     KILN_TRY(kiln_buffer_printf(t->out, err, "}"));
@@ -109,7 +112,8 @@ static kiln_status put_leaf(const text *t, uint32_t leaf, kiln_error *err)
 }
 
 /* As deep as the number of leaves has bits. */
-static kiln_status put_node(const text *t, uint32_t first, uint32_t end, kiln_error *err) // NOLINT(misc-no-recursion)
+static kiln_status put_node(const text *t, uint32_t first, uint32_t end,
+                            kiln_error *err) // NOLINT(misc-no-recursion)
 {
     const uint32_t middle = first + (end - first + 1) / 2;
     KILN_TRY(put_bound(t, first, end, err));
@@ -127,7 +131,8 @@ static kiln_status put_counts(const text *t, kiln_error *err)
     KILN_TRY(kiln_buffer_printf(t->out, err, KEY(COUNTS) "["));
     for (uint32_t k = 0; k < t->h->n_levels; k++) {
         uint64_t n = 0;
-        for (uint32_t i = 0; i < t->h->n_leaves; i++) n += t->parts[(uint64_t)i * t->h->n_levels + k].n;
+        for (uint32_t i = 0; i < t->h->n_leaves; i++)
+            n += t->parts[(uint64_t)i * t->h->n_levels + k].n;
         KILN_TRY(kiln_buffer_printf(t->out, err, k ? ",%llu" : "%llu", (unsigned long long)n));
         all += n;
     }
@@ -146,7 +151,8 @@ static kiln_status put_names(const text *t, kiln_error *err)
     return kiln_buffer_printf(t->out, err, "]");
 }
 
-kiln_status kiln_lod_meta_put(const kiln_export *e, const void *plan, kiln_buffer *out, kiln_error *err)
+kiln_status kiln_lod_meta_put(const kiln_export *e, const void *plan, kiln_buffer *out,
+                              kiln_error *err)
 {
     const kiln_lod_head *h = plan;
     const text t = {.e = e,
@@ -156,10 +162,12 @@ kiln_status kiln_lod_meta_put(const kiln_export *e, const void *plan, kiln_buffe
                     .parts = KILN_LOD_AT(plan, kiln_lod_part, h->parts),
                     .errors = has_errors(e->tree),
                     .out = out};
-    KILN_TRY(kiln_buffer_printf(out, err, "{" KEY(VERSION) "%d,\"asset\":{\"generator\":\"SplatKiln %s\"},", KILN_LOD_VERSION,
-                                kiln_version));
+    KILN_TRY(kiln_buffer_printf(out, err,
+                                "{" KEY(VERSION) "%d,\"asset\":{\"generator\":\"SplatKiln %s\"},",
+                                KILN_LOD_VERSION, kiln_version));
     KILN_TRY(put_counts(&t, err));
-    KILN_TRY(kiln_buffer_printf(out, err, "," KEY(LEVELS) "%u,\"lodErrors\":%s", h->n_levels, t.errors ? "true" : "false"));
+    KILN_TRY(kiln_buffer_printf(out, err, "," KEY(LEVELS) "%u,\"lodErrors\":%s", h->n_levels,
+                                t.errors ? "true" : "false"));
     KILN_TRY(put_names(&t, err));
     KILN_TRY(kiln_buffer_printf(out, err, "," KEY(TREE)));
     KILN_TRY(put_node(&t, 0, h->n_leaves, err));

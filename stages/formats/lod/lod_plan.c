@@ -39,10 +39,11 @@ uint64_t kiln_lod_file_rows_max(const kiln_export *e)
     return most;
 }
 
-/* ---- the first plan --------------------------------------------------------------------------------------------------------- */
+/* ---- the first plan -------------------------------------------------------------------------- */
 
 /* Room for an array of zeros behind what is there. */
-static kiln_status add_array(kiln_buffer *plan, uint64_t n, size_t size, uint64_t *at, kiln_error *err)
+static kiln_status add_array(kiln_buffer *plan, uint64_t n, size_t size, uint64_t *at,
+                             kiln_error *err)
 {
     static const char zeros[4096];
     *at = plan->size;
@@ -57,7 +58,8 @@ static kiln_status add_array(kiln_buffer *plan, uint64_t n, size_t size, uint64_
 static void fill_lists(const kiln_export *e, void *plan)
 {
     const kiln_lod_head *h = plan;
-    uint32_t *own = KILN_LOD_AT(plan, uint32_t, h->own), *inner = KILN_LOD_AT(plan, uint32_t, h->inner);
+    uint32_t *own = KILN_LOD_AT(plan, uint32_t, h->own),
+             *inner = KILN_LOD_AT(plan, uint32_t, h->inner);
     for (uint32_t i = 0; i < e->n_chunks; i++) {
         if (e->tree->nodes[e->chunks[i].node].chunk)
             *own++ = i;
@@ -84,21 +86,23 @@ kiln_status kiln_lod_plan_begin(const kiln_export *e, kiln_buffer *plan, kiln_er
 {
     kiln_lod_head h = {.n_levels = levels_of(e->tree)};
     for (uint32_t i = 0; i < e->tree->n_nodes; i++) h.n_leaves += e->tree->nodes[i].chunk != NULL;
-    for (uint32_t i = 0; i < e->n_chunks; i++) h.n_own += e->tree->nodes[e->chunks[i].node].chunk != NULL;
+    for (uint32_t i = 0; i < e->n_chunks; i++)
+        h.n_own += e->tree->nodes[e->chunks[i].node].chunk != NULL;
     h.n_inner = e->n_chunks - h.n_own;
     plan->size = 0;
     KILN_TRY(kiln_buffer_put(plan, &h, sizeof h, err));
     KILN_TRY(add_array(plan, h.n_own, sizeof(uint32_t), &h.own, err));
     KILN_TRY(add_array(plan, h.n_inner, sizeof(uint32_t), &h.inner, err));
     KILN_TRY(add_array(plan, h.n_leaves, sizeof(kiln_lod_leaf), &h.leaves, err));
-    KILN_TRY(add_array(plan, (uint64_t)h.n_leaves * h.n_levels, sizeof(kiln_lod_part), &h.parts, err));
+    KILN_TRY(
+        add_array(plan, (uint64_t)h.n_leaves * h.n_levels, sizeof(kiln_lod_part), &h.parts, err));
     memcpy(plan->data, &h, sizeof h);
     fill_lists(e, plan->data);
     fill_leaves(e->tree, plan->data);
     return KILN_OK;
 }
 
-/* ---- files ------------------------------------------------------------------------------------------------------------------ */
+/* ---- files ----------------------------------------------------------------------------------- */
 
 /* Where the next rows go. */
 typedef struct {
@@ -107,13 +111,15 @@ typedef struct {
 } filling;
 
 /* The leaves of a chunk lie behind each other in the file. */
-static void place_parts(const kiln_export *e, void *plan, const kiln_export_chunk *c, const filling *f)
+static void place_parts(const kiln_export *e, void *plan, const kiln_export_chunk *c,
+                        const filling *f)
 {
     const kiln_lod_head *h = plan;
     uint32_t first, end, at = (uint32_t)f->file.rows;
     kiln_lod_leaves_of(e->tree, c->node, &first, &end);
     for (uint32_t i = first; i < end; i++) {
-        kiln_lod_part *part = &KILN_LOD_AT(plan, kiln_lod_part, h->parts)[(uint64_t)i * h->n_levels + c->level];
+        kiln_lod_part *part =
+            &KILN_LOD_AT(plan, kiln_lod_part, h->parts)[(uint64_t)i * h->n_levels + c->level];
         part->file = f->n_files;
         part->offset = at;
         at += part->n;
@@ -125,12 +131,13 @@ static kiln_status close_file(filling *f, kiln_buffer *files, kiln_error *err)
     if (f->file.n_chunks == 0) return KILN_OK;
     KILN_TRY(kiln_buffer_put(files, &f->file, sizeof f->file, err));
     f->n_files++;
-    f->file = (kiln_lod_file){.level = f->file.level, .number = f->file.number + 1, .first = f->n_members};
+    f->file = (kiln_lod_file){
+        .level = f->file.level, .number = f->file.number + 1, .first = f->n_members};
     return KILN_OK;
 }
 
-static kiln_status fill_level(const kiln_export *e, void *plan, uint32_t level, filling *f, kiln_buffer *files,
-                              kiln_buffer *members, kiln_error *err)
+static kiln_status fill_level(const kiln_export *e, void *plan, uint32_t level, filling *f,
+                              kiln_buffer *files, kiln_buffer *members, kiln_error *err)
 {
     f->file = (kiln_lod_file){.level = level, .first = f->n_members};
     for (uint32_t i = 0; i < e->n_chunks; i++) {
@@ -148,7 +155,8 @@ static kiln_status fill_level(const kiln_export *e, void *plan, uint32_t level, 
 
 static bool has_level(const kiln_level_node *n, uint32_t level)
 {
-    return (n->chunk && level == 0) || (level >= n->first_level && level - n->first_level < n->n_levels);
+    return (n->chunk && level == 0) ||
+           (level >= n->first_level && level - n->first_level < n->n_levels);
 }
 
 /* A level that no node above a leaf has: the one before. */
@@ -160,7 +168,8 @@ static void fill_gaps(const kiln_level_tree *t, void *plan)
     for (uint32_t i = 0; i < h->n_leaves; i++)
         for (uint32_t k = 0; k < h->n_levels; k++, part++) {
             uint32_t node = leaves[i].node;
-            while (node != KILN_NO_NODE && !has_level(&t->nodes[node], k)) node = t->nodes[node].parent;
+            while (node != KILN_NO_NODE && !has_level(&t->nodes[node], k))
+                node = t->nodes[node].parent;
             if (node == KILN_NO_NODE && k > 0) *part = part[-1];
         }
 }
@@ -172,7 +181,8 @@ kiln_status kiln_lod_plan_files(const kiln_export *e, kiln_buffer *plan, kiln_er
     filling f = {0};
     kiln_status st = KILN_OK;
     memcpy(&h, plan->data, sizeof h);
-    for (uint32_t k = 0; k < h.n_levels; k++) KILN_GO(fill_level(e, plan->data, k, &f, &files, &members, err));
+    for (uint32_t k = 0; k < h.n_levels; k++)
+        KILN_GO(fill_level(e, plan->data, k, &f, &files, &members, err));
     fill_gaps(e->tree, plan->data);
     h.n_files = f.n_files;
     h.n_members = f.n_members;

@@ -1,12 +1,14 @@
-/* lod_plan -- streamed SOG (lod.h): which rows lie in which file, and what each leaf has of each level.
+/* lod_plan -- streamed SOG (lod.h): which rows lie in which file, and what each leaf has of each
+ * level.
  *
- * A leaf is a chunk of the layer. Level k of the set stands for the whole scene with the nodes' levels k: that of a leaf is its own
- * up to its coarsest, above it those rows of level k of the nodes above that are nearest to it (by the distance of their means to
- * the boxes of the leaves' means), so every row of a level belongs to one leaf. A level that no node above a leaf has is the one
- * before. Viewers draw each leaf at a level of its own choice.
+ * A leaf is a chunk of the layer. Level k of the set stands for the whole scene with the nodes'
+ * levels k: that of a leaf is its own up to its coarsest, above it those rows of level k of the
+ * nodes above that are nearest to it (by the distance of their means to the boxes of the leaves'
+ * means), so every row of a level belongs to one leaf. A level that no node above a leaf has is the
+ * one before. Viewers draw each leaf at a level of its own choice.
  *
- * A file holds chunks of one level in the tree's order, rows of a chunk sorted by leaf, and is closed once it has
- * KILN_LOD_FILE_ROWS.
+ * A file holds chunks of one level in the tree's order, rows of a chunk sorted by leaf, and is
+ * closed once it has KILN_LOD_FILE_ROWS.
  *
  * The plan is plain bytes: a head, then arrays at the places it names. */
 #ifndef KILN_STAGES_FORMATS_LOD_LOD_PLAN_H
@@ -14,7 +16,8 @@
 
 #include "stages/formats/writer.h"
 
-/* A file of so many rows is 1 to 3 MB, a request that a phone makes in a second; splat-transform has four times as many. */
+/* A file of so many rows is 1 to 3 MB, a request that a phone makes in a second; splat-transform
+ * has four times as many. */
 enum { KILN_LOD_FILE_ROWS = 1 << 17 };
 
 /* Of a leaf: boxes as they are written, without kiln_export.origin. lo > hi: of nothing. */
@@ -48,9 +51,11 @@ typedef struct {
 #define KILN_LOD_AT(plan, type, offset) ((type *)(void *)((char *)(uintptr_t)(plan) + (offset)))
 
 /* The first plan: leaves without boxes. */
-kiln_status kiln_lod_plan_begin(const kiln_export *e, kiln_buffer *plan, kiln_error *err) KILN_MUST_CHECK;
+kiln_status kiln_lod_plan_begin(const kiln_export *e, kiln_buffer *plan,
+                                kiln_error *err) KILN_MUST_CHECK;
 /* Adds files, members and the places of parts, whose counts are there. */
-kiln_status kiln_lod_plan_files(const kiln_export *e, kiln_buffer *plan, kiln_error *err) KILN_MUST_CHECK;
+kiln_status kiln_lod_plan_files(const kiln_export *e, kiln_buffer *plan,
+                                kiln_error *err) KILN_MUST_CHECK;
 /* The leaves below a node: [*first, *end). */
 void kiln_lod_leaves_of(const kiln_level_tree *t, uint32_t node, uint32_t *first, uint32_t *end);
 /* Rows of the largest file, before there is a plan. */

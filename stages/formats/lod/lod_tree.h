@@ -1,4 +1,5 @@
-/* lod_tree -- lod-meta.json of streamed SOG (lod.h), checked: which rows of which files make up each level of detail. */
+/* lod_tree -- lod-meta.json of streamed SOG (lod.h), checked: which rows of which files make up
+ * each level of detail. */
 #ifndef KILN_STAGES_FORMATS_LOD_LOD_TREE_H
 #define KILN_STAGES_FORMATS_LOD_LOD_TREE_H
 
@@ -23,8 +24,10 @@ typedef struct {
     uint32_t n_ranges;
 } kiln_lod_tree;
 
-/* path: what to read; name: for sentences. KILN_E_INPUT with what is wrong. kiln_lod_tree_release(out) after a failure too. */
-kiln_status kiln_lod_tree_read(const char *path, const char *name, kiln_lod_tree *out, kiln_error *err) KILN_MUST_CHECK;
+/* path: what to read; name: for sentences. KILN_E_INPUT with what is wrong.
+ * kiln_lod_tree_release(out) after a failure too. */
+kiln_status kiln_lod_tree_read(const char *path, const char *name, kiln_lod_tree *out,
+                               kiln_error *err) KILN_MUST_CHECK;
 void kiln_lod_tree_release(kiln_lod_tree *t);
 
 #endif

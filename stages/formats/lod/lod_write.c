@@ -1,4 +1,5 @@
-/* lod_write -- streamed SOG of PlayCanvas: lod-meta.json and a folder of SOG for each file of a level (lod_plan.h).
+/* lod_write -- streamed SOG of PlayCanvas: lod-meta.json and a folder of SOG for each file of a
+ * level (lod_plan.h).
  *
  *   0  chunks of leaves    boxes of leaves
  *   1  chunks of the others: which leaf their rows belong to; then the parent knows all files
@@ -26,14 +27,17 @@
 
 enum { META_MAX = 1 << 30 };
 static const kiln_export_count counts[] = {
-    {"coefficient was clamped to 32 times its usual size", "coefficients were clamped to 32 times their usual size"}, {NULL, NULL}};
+    {"coefficient was clamped to 32 times its usual size",
+     "coefficients were clamped to 32 times their usual size"},
+    {NULL, NULL}};
 
 static const kiln_lod_head *head_of(const kiln_export *e) { return e->plan; }
 
 static uint64_t read_max(const kiln_export *e)
 {
     uint64_t most = 0;
-    for (uint32_t i = 0; i < e->n_chunks; i++) most = kiln_max_u64(most, kiln_export_rows_ram(e, i, KILN_ROWS_SPLAT));
+    for (uint32_t i = 0; i < e->n_chunks; i++)
+        most = kiln_max_u64(most, kiln_export_rows_ram(e, i, KILN_ROWS_SPLAT));
     return most;
 }
 
@@ -62,24 +66,38 @@ static kiln_status plan_lod(kiln_export_parent *p, kiln_error *err)
     return kiln_lod_plan_begin(p->e, p->plan, err);
 }
 
-/* ---- rounds 0 and 1: leaves ------------------------------------------------------------------------------------------------- */
+/* ---- rounds 0 and 1: leaves ------------------------------------------------------------------ */
 
 static uint64_t own_chunks(const kiln_export *e) { return head_of(e)->n_own; }
 static uint64_t inner_chunks(const kiln_export *e) { return head_of(e)->n_inner; }
-static uint32_t own_at(const kiln_export *e, uint64_t unit) { return KILN_LOD_AT(e->plan, uint32_t, head_of(e)->own)[unit]; }
-static uint32_t inner_at(const kiln_export *e, uint64_t unit) { return KILN_LOD_AT(e->plan, uint32_t, head_of(e)->inner)[unit]; }
+static uint32_t own_at(const kiln_export *e, uint64_t unit)
+{
+    return KILN_LOD_AT(e->plan, uint32_t, head_of(e)->own)[unit];
+}
+static uint32_t inner_at(const kiln_export *e, uint64_t unit)
+{
+    return KILN_LOD_AT(e->plan, uint32_t, head_of(e)->inner)[unit];
+}
 
 static uint64_t tally_ram(const kiln_export *e, uint32_t chunk)
 {
     uint32_t first, end;
     kiln_lod_leaves_of(e->tree, e->chunks[chunk].node, &first, &end);
-    return kiln_export_rows_ram(e, chunk, KILN_LOD_PLANES) + 4 * e->chunks[chunk].n + 2 * (end - first) * sizeof(kiln_lod_tally);
+    return kiln_export_rows_ram(e, chunk, KILN_LOD_PLANES) + 4 * e->chunks[chunk].n +
+           2 * (end - first) * sizeof(kiln_lod_tally);
 }
 
-static uint64_t own_ram(const kiln_export *e, uint64_t unit) { return tally_ram(e, own_at(e, unit)); }
-static uint64_t inner_ram(const kiln_export *e, uint64_t unit) { return tally_ram(e, inner_at(e, unit)); }
+static uint64_t own_ram(const kiln_export *e, uint64_t unit)
+{
+    return tally_ram(e, own_at(e, unit));
+}
+static uint64_t inner_ram(const kiln_export *e, uint64_t unit)
+{
+    return tally_ram(e, inner_at(e, unit));
+}
 
-static kiln_status tally_leaves(kiln_export_worker *x, uint32_t chunk, bool divides, kiln_error *err)
+static kiln_status tally_leaves(kiln_export_worker *x, uint32_t chunk, bool divides,
+                                kiln_error *err)
 {
     const kiln_lod_head *h = head_of(x->e);
     kiln_export_rows rows;
@@ -91,7 +109,8 @@ static kiln_status tally_leaves(kiln_export_worker *x, uint32_t chunk, bool divi
     KILN_GO(KILN_ALLOC(&tallies, end - first, "boxes of leaves", err));
     if (divides) {
         KILN_GO(KILN_ALLOC_UNSET(&leaf, rows.n, "leaves", err));
-        kiln_lod_leaf_of_rows(KILN_LOD_AT(h, kiln_lod_leaf, h->leaves), first, end, rows.n, rows.means, leaf);
+        kiln_lod_leaf_of_rows(KILN_LOD_AT(h, kiln_lod_leaf, h->leaves), first, end, rows.n,
+                              rows.means, leaf);
     }
     kiln_lod_tally_rows(&rows, leaf, first, end, tallies);
     KILN_GO(kiln_export_result(x, tallies, (end - first) * sizeof *tallies, err));
@@ -122,7 +141,8 @@ static void take_tally(kiln_lod_leaf *leaf, const kiln_lod_tally *t, bool finest
     }
 }
 
-static kiln_status take_leaf_tallies(kiln_export_parent *p, uint32_t chunk, const void *result, size_t bytes, kiln_error *err)
+static kiln_status take_leaf_tallies(kiln_export_parent *p, uint32_t chunk, const void *result,
+                                     size_t bytes, kiln_error *err)
 {
     void *data = p->plan->data;
     const kiln_lod_head *h = data;
@@ -130,24 +150,30 @@ static kiln_status take_leaf_tallies(kiln_export_parent *p, uint32_t chunk, cons
     const kiln_lod_tally *tallies = result;
     uint32_t first, end;
     kiln_lod_leaves_of(p->e->tree, c->node, &first, &end);
-    if (bytes != (end - first) * sizeof *tallies) return kiln_fail(err, KILN_E_BUG, "boxes of leaves as %zu bytes", bytes);
+    if (bytes != (end - first) * sizeof *tallies)
+        return kiln_fail(err, KILN_E_BUG, "boxes of leaves as %zu bytes", bytes);
     for (uint32_t i = first; i < end; i++) {
-        KILN_LOD_AT(data, kiln_lod_part, h->parts)[(uint64_t)i * h->n_levels + c->level].n = tallies[i - first].n;
-        if (tallies[i - first].n) take_tally(&KILN_LOD_AT(data, kiln_lod_leaf, h->leaves)[i], &tallies[i - first], c->level == 0);
+        KILN_LOD_AT(data, kiln_lod_part, h->parts)
+        [(uint64_t)i * h->n_levels + c->level].n = tallies[i - first].n;
+        if (tallies[i - first].n)
+            take_tally(&KILN_LOD_AT(data, kiln_lod_leaf, h->leaves)[i], &tallies[i - first],
+                       c->level == 0);
     }
     return KILN_OK;
 }
 
-static kiln_status take_own(kiln_export_parent *p, uint64_t unit, const void *result, size_t bytes, kiln_error *err)
+static kiln_status take_own(kiln_export_parent *p, uint64_t unit, const void *result, size_t bytes,
+                            kiln_error *err)
 {
     return take_leaf_tallies(p, own_at(p->e, unit), result, bytes, err);
 }
-static kiln_status take_inner(kiln_export_parent *p, uint64_t unit, const void *result, size_t bytes, kiln_error *err)
+static kiln_status take_inner(kiln_export_parent *p, uint64_t unit, const void *result,
+                              size_t bytes, kiln_error *err)
 {
     return take_leaf_tallies(p, inner_at(p->e, unit), result, bytes, err);
 }
 
-/* ---- round 2: files --------------------------------------------------------------------------------------------------------- */
+/* ---- round 2: files -------------------------------------------------------------------------- */
 
 /* None before there is a plan: a file is not known by then. */
 static uint64_t lod_file_units(const kiln_export *e) { return e->plan ? head_of(e)->n_files : 0; }
@@ -159,11 +185,15 @@ static uint64_t file_ram(const kiln_export *e, uint64_t unit)
 {
     return kiln_lod_set_ram(e, file_rows(e, unit), rows_max(e), read_max(e));
 }
-static uint64_t file_ram_thread(const kiln_export *e, uint64_t unit) { return kiln_lod_set_ram_thread(e, file_rows(e, unit)); }
+static uint64_t file_ram_thread(const kiln_export *e, uint64_t unit)
+{
+    return kiln_lod_set_ram_thread(e, file_rows(e, unit));
+}
 
-/* ---- the folder ------------------------------------------------------------------------------------------------------------- */
+/* ---- the folder ------------------------------------------------------------------------------ */
 
-/* Behind the last round without inner nodes there is no end of round 1, so files are planned where round 2 begins. */
+/* Behind the last round without inner nodes there is no end of round 1, so files are planned where
+ * round 2 begins. */
 static kiln_status plan_files(kiln_export_parent *p, kiln_error *err)
 {
     const kiln_lod_head *h = (const kiln_lod_head *)(const void *)p->plan->data;
@@ -197,7 +227,9 @@ static bool lod_set_is_there(const char *target, const char *name)
 {
     char path[KILN_PATH_MAX];
     const char *why, *slash = name ? strchr(name, '/') : NULL;
-    if (!slash || !kiln_name_is_safe(name, &why) || kiln_path_join(path, sizeof path, target, name, NULL) != KILN_OK) return false;
+    if (!slash || !kiln_name_is_safe(name, &why) ||
+        kiln_path_join(path, sizeof path, target, name, NULL) != KILN_OK)
+        return false;
     path[strlen(path) - strlen(slash)] = '\0';
     return kiln_sog_complete(path);
 }
@@ -210,7 +242,8 @@ static bool lod_is_complete(const char *target)
     json_t *meta = NULL, *name;
     if (kiln_path_join(path, sizeof path, target, KILN_LOD_META, NULL) != KILN_OK) return false;
     if (kiln_file_read(path, META_MAX, &text, &size, NULL) != KILN_OK) return false;
-    bool all = kiln_json_parse((const char *)text, size, 0, path, &meta, NULL, NULL) == KILN_OK && meta;
+    bool all =
+        kiln_json_parse((const char *)text, size, 0, path, &meta, NULL, NULL) == KILN_OK && meta;
     free(text);
     json_array_foreach(json_object_get(meta, KILN_LOD_KEY_FILES), i, name) all =
         all && lod_set_is_there(target, json_string_value(name));
@@ -229,13 +262,24 @@ static bool is_lod_file(const char *name)
     const char *file = name + level + 1 + number;
     if (number == 0 || *file++ != '/') return false;
     bool found = strcmp(file, KILN_SOG_META) == 0;
-    for (int i = 0; i < KILN_SOG_IMAGES; i++) found = found || strcmp(file, kiln_sog_pictures[i].file) == 0;
+    for (int i = 0; i < KILN_SOG_IMAGES; i++)
+        found = found || strcmp(file, kiln_sog_pictures[i].file) == 0;
     return found;
 }
 
 static const kiln_export_round rounds[] = {
-    {.what = "leaf", .units = own_chunks, .ram = own_ram, .run = tally_own, .gather = take_own, .end = end_own},
-    {.what = "inner node", .units = inner_chunks, .ram = inner_ram, .run = tally_inner, .gather = take_inner, .end = plan_files},
+    {.what = "leaf",
+     .units = own_chunks,
+     .ram = own_ram,
+     .run = tally_own,
+     .gather = take_own,
+     .end = end_own},
+    {.what = "inner node",
+     .units = inner_chunks,
+     .ram = inner_ram,
+     .run = tally_inner,
+     .gather = take_inner,
+     .end = plan_files},
     {.what = "file",
      .units = lod_file_units,
      .ram = file_ram,

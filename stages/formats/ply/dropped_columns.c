@@ -11,10 +11,12 @@ static bool is_unknown(const char *name)
     return !is_normal && kiln_ply_role(name, KILN_SCENE_SPLATS, false, 0).role == KILN_ROLE_NONE;
 }
 
-kiln_status kiln_dropped_columns(const kiln_export *e, kiln_buffer *text, uint32_t *n, kiln_error *err)
+kiln_status kiln_dropped_columns(const kiln_export *e, kiln_buffer *text, uint32_t *n,
+                                 kiln_error *err)
 {
     enum { NAMED = 4 };
-    const kiln_chunk *sample = e->cut ? &e->bakes[0].layer->chunks[0] : kiln_export_sample(e); /* merged rows have no others */
+    /* merged rows have no others */
+    const kiln_chunk *sample = e->cut ? &e->bakes[0].layer->chunks[0] : kiln_export_sample(e);
     const char *format = kiln_export_scene(e)->source_format;
     kiln_buffer names = {0};
     kiln_status st = KILN_OK;
@@ -27,8 +29,9 @@ kiln_status kiln_dropped_columns(const kiln_export *e, kiln_buffer *text, uint32
         ++*n;
     }
     if (st == KILN_OK && *n)
-        st = kiln_buffer_printf(text, err, "%u column%s of unknown meaning %s left out: %s%s", *n, *n == 1 ? "" : "s",
-                                *n == 1 ? "is" : "are", (const char *)names.data, *n > NAMED ? ", ..." : "");
+        st = kiln_buffer_printf(text, err, "%u column%s of unknown meaning %s left out: %s%s", *n,
+                                *n == 1 ? "" : "s", *n == 1 ? "is" : "are",
+                                (const char *)names.data, *n > NAMED ? ", ..." : "");
     kiln_buffer_release(&names);
     return st;
 }

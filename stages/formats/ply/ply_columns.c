@@ -1,5 +1,6 @@
-/* ply_columns -- see the header. What each dialect looks like: formats of INRIA, gsplat, nerfstudio, Brush,
- * splat-transform, Postshot, mip-splatting, 2DGS and CloudCompare, distinguished by column names and comments alone. */
+/* ply_columns -- see the header. What each dialect looks like: formats of INRIA, gsplat,
+ * nerfstudio, Brush, splat-transform, Postshot, mip-splatting, 2DGS and CloudCompare, distinguished
+ * by column names and comments alone. */
 #include "stages/formats/ply/ply_columns.h"
 
 #include "base/file.h"
@@ -65,14 +66,18 @@ typedef struct {
     uint32_t present[KILN_ROLE_FILTER + 1]; /* bits: components present */
 } census;
 
-static const char *plain_name(const char *name) { return strncmp(name, "scalar_", 7) == 0 ? name + 7 : name; }
+static const char *plain_name(const char *name)
+{
+    return strncmp(name, "scalar_", 7) == 0 ? name + 7 : name;
+}
 
 /* N of "f_rest_N" without leading zeros, else -1 */
 static int rest_number(const char *name)
 {
     unsigned v;
     char again[24];
-    if (strncmp(name, "f_rest_", 7) != 0 || strlen(name) > 10 || sscanf(name + 7, "%u", &v) != 1) return -1;
+    if (strncmp(name, "f_rest_", 7) != 0 || strlen(name) > 10 || sscanf(name + 7, "%u", &v) != 1)
+        return -1;
     snprintf(again, sizeof again, "f_rest_%u", v);
     return strcmp(again, name) == 0 && v < KILN_PLY_COLUMNS_MAX ? (int)v : -1;
 }
@@ -94,7 +99,8 @@ float kiln_ply_colour_unit(kiln_type type)
     return type == KILN_TYPE_U16 || type == KILN_TYPE_I16 ? 65535.0f : 255.0f;
 }
 
-kiln_ply_use kiln_ply_role(const char *name, kiln_scene_kind kind, bool has_f_dc, uint32_t sh_degree)
+kiln_ply_use kiln_ply_role(const char *name, kiln_scene_kind kind, bool has_f_dc,
+                           uint32_t sh_degree)
 {
     kiln_ply_use use = {.extra = -1};
     bool splats = kind == KILN_SCENE_SPLATS;
@@ -105,7 +111,8 @@ kiln_ply_use kiln_ply_role(const char *name, kiln_scene_kind kind, bool has_f_dc
         return use;
     }
     if (!lookup_role(name, &use.role, &use.component)) return use;
-    if (!splats && use.role != KILN_ROLE_MEAN && use.role != KILN_ROLE_RGB) use.role = KILN_ROLE_NONE;
+    if (!splats && use.role != KILN_ROLE_MEAN && use.role != KILN_ROLE_RGB)
+        use.role = KILN_ROLE_NONE;
     if (splats && use.role == KILN_ROLE_RGB && has_f_dc) use.role = KILN_ROLE_NONE;
     return use;
 }
@@ -122,38 +129,48 @@ static census count_names(const kiln_ply_header *h)
     c.f_dc = c.present[KILN_ROLE_SH0] != 0;
     c.filter = c.present[KILN_ROLE_FILTER] != 0;
     c.splats = c.f_dc || c.n_rest ||
-               (c.present[KILN_ROLE_OPACITY] != 0) + (c.present[KILN_ROLE_LOG_SCALE] != 0) + (c.present[KILN_ROLE_QUAT] != 0) >= 2;
+               (c.present[KILN_ROLE_OPACITY] != 0) + (c.present[KILN_ROLE_LOG_SCALE] != 0) +
+                       (c.present[KILN_ROLE_QUAT] != 0) >=
+                   2;
     return c;
 }
 
-static kiln_status check_rest(const kiln_ply_header *h, const char *path, census *c, kiln_error *err)
+static kiln_status check_rest(const kiln_ply_header *h, const char *path, census *c,
+                              kiln_error *err)
 {
     bool there[72] = {false};
     uint32_t degree = 0;
     while (degree < 4 && kiln_sh_components(degree) < c->n_rest) degree++;
     if (kiln_sh_components(degree) != c->n_rest)
-        return kiln_fail(err, KILN_E_INPUT, "'%s' has %u f_rest properties; only 0, 9, 24, 45 or 72 make whole SH degrees", path,
-                         c->n_rest);
+        return kiln_fail(
+            err, KILN_E_INPUT,
+            "'%s' has %u f_rest properties; only 0, 9, 24, 45 or 72 make whole SH degrees", path,
+            c->n_rest);
     for (uint32_t i = 0; i < h->n_columns; i++) {
         int n = rest_number(plain_name(h->columns[i].name));
         if (n >= 0 && (uint32_t)n < c->n_rest) there[n] = true;
     }
     for (uint32_t i = 0; i < c->n_rest; i++)
-        if (!there[i]) return kiln_fail(err, KILN_E_INPUT, "'%s': property f_rest_%u is missing", path, i);
+        if (!there[i])
+            return kiln_fail(err, KILN_E_INPUT, "'%s': property f_rest_%u is missing", path, i);
     c->sh_degree = degree;
     return KILN_OK;
 }
 
-static kiln_status check_column_names(const kiln_ply_header *h, const char *path, census *c, kiln_error *err)
+static kiln_status check_column_names(const kiln_ply_header *h, const char *path, census *c,
+                                      kiln_error *err)
 {
     for (size_t i = 0; i < sizeof known / sizeof *known; i++) {
         const char *name = known[i].name;
         bool there = c->present[known[i].role] >> known[i].component & 1;
         if (there || known[i].role == KILN_ROLE_FILTER) continue;
         if (known[i].role != KILN_ROLE_MEAN && !c->splats) continue;
-        if (strcmp(name, "scale_2") == 0) continue;                                                 /* 2DGS */
-        if (strcmp(name, "scale_1") == 0 && c->present[KILN_ROLE_LOG_SCALE] == 1) continue;         /* one for all axes */
-        if (known[i].role == KILN_ROLE_SH0 && !c->f_dc && c->present[KILN_ROLE_RGB] == 7) continue; /* nerfstudio's rgb mode */
+        /* 2DGS */
+        if (strcmp(name, "scale_2") == 0) continue;
+        /* one for all axes */
+        if (strcmp(name, "scale_1") == 0 && c->present[KILN_ROLE_LOG_SCALE] == 1) continue;
+        /* nerfstudio's rgb mode */
+        if (known[i].role == KILN_ROLE_SH0 && !c->f_dc && c->present[KILN_ROLE_RGB] == 7) continue;
         if (known[i].role == KILN_ROLE_RGB) continue;
         return kiln_fail(err, KILN_E_INPUT, "'%s': property %s is missing", path, name);
     }
@@ -163,22 +180,25 @@ static kiln_status check_column_names(const kiln_ply_header *h, const char *path
 static kiln_status check_dialect(const kiln_ply_header *h, const char *path, kiln_error *err)
 {
     bool packed = h->chunk.there;
-    for (uint32_t i = 0; i < h->n_columns; i++) packed |= strncmp(h->columns[i].name, "packed_", 7) == 0;
+    for (uint32_t i = 0; i < h->n_columns; i++)
+        packed |= strncmp(h->columns[i].name, "packed_", 7) == 0;
     if (packed) /* kiln_ply_is_compressed saw none of it */
         return kiln_fail(err, KILN_E_INPUT,
-                         "'%s' is a compressed PLY whose header begins with more comments than are looked through; remove some",
+                         "'%s' is a compressed PLY whose header begins with more comments than are "
+                         "looked through; remove some",
                          path);
     if (h->has_codebook) return kiln_foreign_refuse_named(path, "codebook-ply", err);
     for (uint32_t i = 0; i < h->n_columns; i++) /* where comments hid them from the first look */
-        if (strcmp(h->columns[i].name, "f_anchor_feat_0") == 0 || strcmp(h->columns[i].name, "f_offset_0") == 0)
+        if (strcmp(h->columns[i].name, "f_anchor_feat_0") == 0 ||
+            strcmp(h->columns[i].name, "f_offset_0") == 0)
             return kiln_foreign_refuse_named(path, "scaffold-gs", err);
     return KILN_OK;
 }
 
-/* ---- Gaussians of many moments ------------------------------------------------------------------------------------------- */
+/* ---- Gaussians of many moments --------------------------------------------------------------- */
 
-/* Columns of 4D methods: SpacetimeGaussians has trbf_center, trbf_scale, motion_0.., omega_0..; 4D Gaussian Splatting (fudan-zvg)
- * t, scale_t, rot_r_0... */
+/* Columns of 4D methods: SpacetimeGaussians has trbf_center, trbf_scale, motion_0.., omega_0..; 4D
+ * Gaussian Splatting (fudan-zvg) t, scale_t, rot_r_0... */
 static bool is_of_time(const char *name)
 {
     static const char *const stems[] = {"trbf_", "motion_", "omega_", "rot_r_"};
@@ -187,31 +207,37 @@ static bool is_of_time(const char *name)
     return strcmp(name, "t") == 0 || strcmp(name, "scale_t") == 0;
 }
 
-static kiln_status check_moments(const kiln_ply_header *h, const char *path, const kiln_read_options *options,
-                                 kiln_source_info *info, kiln_error *err)
+static kiln_status check_moments(const kiln_ply_header *h, const char *path,
+                                 const kiln_read_options *options, kiln_source_info *info,
+                                 kiln_error *err)
 {
     char names[200] = "";
     size_t used = 0;
     uint32_t n = 0;
     for (uint32_t i = 0; i < h->n_columns; i++) {
         if (!is_of_time(plain_name(h->columns[i].name))) continue;
-        if (n++ < 3) used += (size_t)snprintf(names + used, sizeof names - used, "%s%s", used ? ", " : "", h->columns[i].name);
+        if (n++ < 3)
+            used += (size_t)snprintf(names + used, sizeof names - used, "%s%s", used ? ", " : "",
+                                     h->columns[i].name);
     }
     if (!n || !options) return KILN_OK;
     if (!options->is_static)
-        return kiln_fail(
-            err, KILN_E_INPUT,
-            "'%s' holds Gaussians that come, move and go with time (%u columns: %s%s), and a bake is of one moment; write "
-            "one moment as PLY with the program that trained it, or bake all moments as one with --static",
-            path, n, names, n > 3 ? ", ..." : "");
-    snprintf(info->notes, sizeof info->notes,
-             "--static: Gaussians of all moments are drawn at once; %u column%s of time (%s%s) %s kept "
-             "as %s",
-             n, n == 1 ? "" : "s", names, n > 3 ? ", ..." : "", n == 1 ? "is" : "are", n == 1 ? "it is" : "they are");
+        return kiln_fail(err, KILN_E_INPUT,
+                         "'%s' holds Gaussians that come, move and go with time (%u columns: "
+                         "%s%s), and a bake is of one moment; write "
+                         "one moment as PLY with the program that trained it, or bake all moments "
+                         "as one with --static",
+                         path, n, names, n > 3 ? ", ..." : "");
+    snprintf(
+        info->notes, sizeof info->notes,
+        "--static: Gaussians of all moments are drawn at once; %u column%s of time (%s%s) %s kept "
+        "as %s",
+        n, n == 1 ? "" : "s", names, n > 3 ? ", ..." : "", n == 1 ? "is" : "are",
+        n == 1 ? "it is" : "they are");
     return KILN_OK;
 }
 
-/* ---- comments: the last match wins, keywords in any case ---------------------------------------------------------------- */
+/* ---- comments: the last match wins, keywords in any case ------------------------------------- */
 
 static const char *after_keyword(const char *comment, const char *keyword)
 {
@@ -223,8 +249,9 @@ static const char *after_keyword(const char *comment, const char *keyword)
     return comment;
 }
 
-/* Which way is up. A bare "y" only names the vertical axis; Brush writes it into files whose y points down, as in every
- * camera frame (checked on a published one), while a bare "z" or "x" is a world axis and points up. */
+/* Which way is up. A bare "y" only names the vertical axis; Brush writes it into files whose y
+ * points down, as in every camera frame (checked on a published one), while a bare "z" or "x" is a
+ * world axis and points up. */
 static void read_axis(const char *text, char out[64])
 {
     double v[3];
@@ -234,7 +261,8 @@ static void read_axis(const char *text, char out[64])
         if (isfinite(length2) && length2 > 0) snprintf(out, 64, "%.9g %.9g %.9g", v[0], v[1], v[2]);
     } else if (sscanf(text, " %c%1s", &axis, rest) == 1 && strchr("xyzXYZ", axis)) {
         snprintf(out, 64, "%s%c", (axis | 0x20) == 'y' ? "-" : "", axis | 0x20);
-    } else if (sscanf(text, " %c%c%1s", &sign, &axis, rest) == 2 && strchr("+-", sign) && strchr("xyzXYZ", axis)) {
+    } else if (sscanf(text, " %c%c%1s", &sign, &axis, rest) == 2 && strchr("+-", sign) &&
+               strchr("xyzXYZ", axis)) {
         snprintf(out, 64, "%s%c", sign == '-' ? "-" : "", axis | 0x20);
     }
 }
@@ -245,10 +273,12 @@ void kiln_ply_comments(const kiln_ply_header *h, kiln_source_info *info)
     for (uint32_t i = 0; i < h->n_comments; i++, c += strlen(c) + 1) {
         const char *v;
         for (size_t w = 0; w < sizeof writers / sizeof *writers; w++)
-            if (after_keyword(c + 2, writers[w].in_comment)) snprintf(info->writer, sizeof info->writer, "%s", writers[w].writer);
+            if (after_keyword(c + 2, writers[w].in_comment))
+                snprintf(info->writer, sizeof info->writer, "%s", writers[w].writer);
         if (c[0] != 'c') continue;
         if ((v = after_keyword(c + 2, "vertical axis"))) read_axis(v, info->up_axis);
-        if ((v = after_keyword(c + 2, "antialiased"))) info->antialiased = *v == '1' || strncasecmp(v, "true", 4) == 0;
+        if ((v = after_keyword(c + 2, "antialiased")))
+            info->antialiased = *v == '1' || strncasecmp(v, "true", 4) == 0;
         if ((v = after_keyword(c + 2, "postshot.anti_aliasing"))) {
             v += strspn(v, "= \t");
             info->antialiased = *v == '1' || strncasecmp(v, "true", 4) == 0;
@@ -260,7 +290,7 @@ void kiln_ply_comments(const kiln_ply_header *h, kiln_source_info *info)
     }
 }
 
-/* ---- layout: what export needs to write the same columns again ----------------------------------------------------------- */
+/* ---- layout: what export needs to write the same columns again ------------------------------- */
 
 static json_t *comment_json(const char *c)
 {
@@ -279,10 +309,10 @@ static void add_note(kiln_source_info *info, const char *sentence)
     snprintf(info->notes + used, sizeof info->notes - used, "%s%s", used ? "; " : "", sentence);
 }
 
-/* {"columns": "float x;float y;...", "comments": ["c text", {"hex": "..."}]}; shorter by its comments, then empty, when
- * the room of the scene's row does not do. */
-static kiln_status write_layout(const kiln_ply_header *h, const kiln_ply_use *uses, bool no_extras, kiln_source_info *info,
-                                kiln_error *err)
+/* {"columns": "float x;float y;...", "comments": ["c text", {"hex": "..."}]}; shorter by its
+ * comments, then empty, when the room of the scene's row does not do. */
+static kiln_status write_layout(const kiln_ply_header *h, const kiln_ply_use *uses, bool no_extras,
+                                kiln_source_info *info, kiln_error *err)
 {
     kiln_status st = KILN_OK;
     kiln_buffer columns = {0};
@@ -290,13 +320,15 @@ static kiln_status write_layout(const kiln_ply_header *h, const kiln_ply_use *us
     const size_t capacity = sizeof info->layout;
     for (uint32_t i = 0; i < h->n_columns; i++)
         if (!(no_extras && uses[i].role == KILN_ROLE_NONE && uses[i].extra < 0))
-            KILN_GO(kiln_buffer_printf(&columns, err, "%s%s %s", columns.size ? ";" : "", kiln_ply_type_name(h->columns[i].type),
-                                       h->columns[i].name));
+            KILN_GO(kiln_buffer_printf(&columns, err, "%s%s %s", columns.size ? ";" : "",
+                                       kiln_ply_type_name(h->columns[i].type), h->columns[i].name));
     const char *c = (const char *)h->comments.data;
     bool kept = true;
     for (uint32_t i = 0; i < h->n_comments && kept; i++, c += strlen(c) + 1)
         kept = json_array_append_new(comments, comment_json(c)) == 0;
-    layout = kept ? json_pack("{s:s, s:O}", "columns", (const char *)columns.data, "comments", comments) : NULL;
+    layout =
+        kept ? json_pack("{s:s, s:O}", "columns", (const char *)columns.data, "comments", comments)
+             : NULL;
     size_t need = kiln_json_put(layout, info->layout, capacity - 1, JSON_COMPACT);
     if (need > capacity * 3 / 4) {
         kept = json_object_set_new(layout, "comments", json_array()) == 0;
@@ -315,26 +347,34 @@ done:
     return st;
 }
 
-/* ---- plan ------------------------------------------------------------------------------------------------------------------ */
+/* ---- plan ------------------------------------------------------------------------------------ */
 
-static bool float32_holds(kiln_type t) { return t != KILN_TYPE_F64 && t != KILN_TYPE_U32 && t != KILN_TYPE_I32; }
-
-/* Which columns are kept as they are: unknown ones; known ones that float32 may not hold; and what folding or the
- * change from colours to coefficients does not give back. */
-static bool wants_extra(const kiln_ply_property *p, const kiln_ply_use *use, const kiln_read_options *options,
-                        const kiln_source_info *info, kiln_keep *keep)
+static bool float32_holds(kiln_type t)
 {
-    const bool is_normal = p->name[0] == 'n' && p->name[1] && strchr("xyz", p->name[1]) && !p->name[2];
+    return t != KILN_TYPE_F64 && t != KILN_TYPE_U32 && t != KILN_TYPE_I32;
+}
+
+/* Which columns are kept as they are: unknown ones; known ones that float32 may not hold; and what
+ * folding or the change from colours to coefficients does not give back. */
+static bool wants_extra(const kiln_ply_property *p, const kiln_ply_use *use,
+                        const kiln_read_options *options, const kiln_source_info *info,
+                        kiln_keep *keep)
+{
+    const bool is_normal =
+        p->name[0] == 'n' && p->name[1] && strchr("xyz", p->name[1]) && !p->name[2];
     if (options && options->no_extras && use->role == KILN_ROLE_NONE && !is_normal) return false;
-    if (options && options->activated && (use->role == KILN_ROLE_LOG_SCALE || use->role == KILN_ROLE_OPACITY)) return false;
-    bool folds =
-        info->folded && (use->role == KILN_ROLE_LOG_SCALE || use->role == KILN_ROLE_OPACITY || use->role == KILN_ROLE_FILTER);
+    if (options && options->activated &&
+        (use->role == KILN_ROLE_LOG_SCALE || use->role == KILN_ROLE_OPACITY))
+        return false;
+    bool folds = info->folded && (use->role == KILN_ROLE_LOG_SCALE ||
+                                  use->role == KILN_ROLE_OPACITY || use->role == KILN_ROLE_FILTER);
     bool colour = info->kind == KILN_SCENE_SPLATS && use->role == KILN_ROLE_RGB;
     *keep = use->role == KILN_ROLE_NONE || folds || colour ? KILN_KEEP_ALWAYS : KILN_KEEP_IF_LOSSY;
     return *keep == KILN_KEEP_ALWAYS || !float32_holds(p->type);
 }
 
-static kiln_status plan_extras(const kiln_ply_header *h, const char *path, const kiln_read_options *options, kiln_ply_use *uses,
+static kiln_status plan_extras(const kiln_ply_header *h, const char *path,
+                               const kiln_read_options *options, kiln_ply_use *uses,
                                kiln_source_info *info, kiln_error *err)
 {
     uint32_t n_left = 0;
@@ -346,10 +386,10 @@ static kiln_status plan_extras(const kiln_ply_header *h, const char *path, const
             continue;
         }
         if (info->n_extras == KILN_EXTRAS_MAX)
-            return kiln_fail(
-                err, KILN_E_INPUT,
-                "'%s' has more than %d columns to be kept as they are; --extra none leaves those out whose meaning is not known",
-                path, KILN_EXTRAS_MAX);
+            return kiln_fail(err, KILN_E_INPUT,
+                             "'%s' has more than %d columns to be kept as they are; --extra none "
+                             "leaves those out whose meaning is not known",
+                             path, KILN_EXTRAS_MAX);
         kiln_extra *e = &info->extras[info->n_extras];
         *e = (kiln_extra){.type = p->type,
                           .keep = keep,
@@ -359,20 +399,24 @@ static kiln_status plan_extras(const kiln_ply_header *h, const char *path, const
         uses[i].extra = (int)info->n_extras++;
     }
     if (n_left)
-        snprintf(info->remarks, sizeof info->remarks, "%u column%s of unknown meaning %s left out", n_left, n_left == 1 ? "" : "s",
-                 n_left == 1 ? "is" : "are");
+        snprintf(info->remarks, sizeof info->remarks, "%u column%s of unknown meaning %s left out",
+                 n_left, n_left == 1 ? "" : "s", n_left == 1 ? "is" : "are");
     return KILN_OK;
 }
 
-/* A role goes to the first column that claims it ("red" before "diffuse_red"); later claims are extras. */
-static void plan_roles(const kiln_ply_header *h, const census *c, kiln_ply_use *uses, kiln_source_info *info)
+/* A role goes to the first column that claims it ("red" before "diffuse_red"); later claims are
+ * extras. */
+static void plan_roles(const kiln_ply_header *h, const census *c, kiln_ply_use *uses,
+                       kiln_source_info *info)
 {
     uint32_t taken[KILN_ROLE_FILTER + 1] = {0};
     bool rest_taken[72] = {false};
     for (uint32_t i = 0; i < h->n_columns; i++) {
         kiln_ply_use u = kiln_ply_role(h->columns[i].name, info->kind, c->f_dc, info->sh_degree);
-        bool twice = u.role == KILN_ROLE_SHN ? rest_taken[u.component] : (taken[u.role] >> u.component & 1) != 0;
-        if (u.role == KILN_ROLE_RGB && c->present[KILN_ROLE_RGB] != 7) twice = true; /* not a whole colour */
+        bool twice = u.role == KILN_ROLE_SHN ? rest_taken[u.component]
+                                             : (taken[u.role] >> u.component & 1) != 0;
+        /* not a whole colour */
+        if (u.role == KILN_ROLE_RGB && c->present[KILN_ROLE_RGB] != 7) twice = true;
         if (u.role != KILN_ROLE_NONE && twice) u.role = KILN_ROLE_NONE;
         if (u.role == KILN_ROLE_SHN)
             rest_taken[u.component] = true;
@@ -395,7 +439,8 @@ kiln_ply_scales kiln_ply_scales_of(const kiln_ply_use *uses, uint32_t n)
     return there == 1 ? KILN_SCALES_ONE : there == 3 ? KILN_SCALES_FLAT : KILN_SCALES_THREE;
 }
 
-kiln_status kiln_ply_plan(const kiln_ply_header *h, const char *path, const kiln_read_options *options, kiln_ply_use *uses,
+kiln_status kiln_ply_plan(const kiln_ply_header *h, const char *path,
+                          const kiln_read_options *options, kiln_ply_use *uses,
                           kiln_source_info *info, kiln_error *err)
 {
     KILN_TRY(check_dialect(h, path, err));
@@ -409,7 +454,8 @@ kiln_status kiln_ply_plan(const kiln_ply_header *h, const char *path, const kiln
     info->logs_as_read = c.splats && !c.filter && !(options && options->activated);
     kiln_ply_comments(h, info);
     plan_roles(h, &c, uses, info);
-    if (c.splats && kiln_ply_scales_of(uses, h->n_columns) == KILN_SCALES_FLAT) info->dialect = KILN_DIALECT_2DGS;
+    if (c.splats && kiln_ply_scales_of(uses, h->n_columns) == KILN_SCALES_FLAT)
+        info->dialect = KILN_DIALECT_2DGS;
     KILN_TRY(plan_extras(h, path, options, uses, info, err));
     return write_layout(h, uses, options && options->no_extras, info, err);
 }

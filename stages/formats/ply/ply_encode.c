@@ -1,5 +1,5 @@
-/* ply_encode -- planes to rows. Most columns are float32 to float32; the others go through a double, which holds every
- * value of every type exactly. */
+/* ply_encode -- planes to rows. Most columns are float32 to float32; the others go through a
+ * double, which holds every value of every type exactly. */
 #include "stages/formats/ply/ply_table.h"
 
 #include "base/harmonics.h"
@@ -46,7 +46,8 @@ static double read_value(const void *data, kiln_type type, uint64_t i)
 
 static void write_value(unsigned char *dst, kiln_type type, double v)
 {
-    static const double lo[] = {0, -128, 0, -32768, 0, -2147483648.0}, hi[] = {255, 127, 65535, 32767, 4294967295.0, 2147483647.0};
+    static const double lo[] = {0, -128, 0, -32768, 0, -2147483648.0},
+                        hi[] = {255, 127, 65535, 32767, 4294967295.0, 2147483647.0};
     if (type == KILN_TYPE_F64) {
         memcpy(dst, &v, sizeof v);
     } else if (type == KILN_TYPE_F32) {
@@ -54,8 +55,12 @@ static void write_value(unsigned char *dst, kiln_type type, double v)
         memcpy(dst, &f, sizeof f);
     } else {
         const double r = floor(v + 0.5);
-        /* Every conversion is defined: NaN is 0, what is out of range the nearest that the column holds. */
-        const int64_t i = isnan(r) ? 0 : (int64_t)(r < lo[type] ? lo[type] : r > hi[type] ? hi[type] : r);
+        /* Every conversion is defined: NaN is 0, what is out of range the nearest that the column
+         * holds. */
+        const int64_t i = isnan(r) ? 0
+                                   : (int64_t)(r < lo[type]   ? lo[type]
+                                               : r > hi[type] ? hi[type]
+                                                              : r);
         memcpy(dst, &i, kiln_type_size(type)); /* little-endian: the low bytes */
     }
 }
@@ -75,32 +80,38 @@ static bool still_means(const kiln_ply_table *f, const kiln_ply_column *c, doubl
 static double present_value(const kiln_ply_table *f, const kiln_ply_column *c, float now)
 {
     double unit = (double)kiln_ply_colour_unit(c->type);
-    if (c->role == KILN_ROLE_MEAN && f->origin[c->component] != 0) return (double)now + f->origin[c->component];
-    if (c->role == KILN_ROLE_RGB) return (f->splats ? (double)now * KILN_SH_C0_F64 + 0.5 : (double)now) * unit;
+    if (c->role == KILN_ROLE_MEAN && f->origin[c->component] != 0)
+        return (double)now + f->origin[c->component];
+    if (c->role == KILN_ROLE_RGB)
+        return (f->splats ? (double)now * KILN_SH_C0_F64 + 0.5 : (double)now) * unit;
     return (double)now;
 }
 
-static void encode_converted(const kiln_ply_table *f, const kiln_ply_column *c, const float *plane, const void *kept,
-                             const uint32_t *order, uint64_t n, unsigned char *dst)
+static void encode_converted(const kiln_ply_table *f, const kiln_ply_column *c, const float *plane,
+                             const void *kept, const uint32_t *order, uint64_t n,
+                             unsigned char *dst)
 {
     for (uint64_t i = 0; i < n; i++, dst += f->row_bytes) {
         float now = plane ? plane[order[i]] : 0;
         double was = kept ? read_value(kept, c->kept_type, order[i]) : 0;
-        write_value(dst, c->type, kept && still_means(f, c, was, now) ? was : present_value(f, c, now));
+        write_value(dst, c->type,
+                    kept && still_means(f, c, was, now) ? was : present_value(f, c, now));
     }
 }
 
-static void encode_raw(const unsigned char *plane, size_t size, size_t stride, const uint32_t *order, uint64_t n,
-                       unsigned char *dst)
+static void encode_raw(const unsigned char *plane, size_t size, size_t stride,
+                       const uint32_t *order, uint64_t n, unsigned char *dst)
 {
     if (size == 4)
         for (uint64_t i = 0; i < n; i++) memcpy(dst + i * stride, plane + (size_t)order[i] * 4, 4);
     else
-        for (uint64_t i = 0; i < n; i++) memcpy(dst + i * stride, plane + (size_t)order[i] * size, size);
+        for (uint64_t i = 0; i < n; i++)
+            memcpy(dst + i * stride, plane + (size_t)order[i] * size, size);
 }
 
-static void encode_column(const kiln_ply_table *f, const kiln_export_rows *p, const kiln_ply_column *c, const uint32_t *order,
-                          uint64_t n, unsigned char *rows)
+static void encode_column(const kiln_ply_table *f, const kiln_export_rows *p,
+                          const kiln_ply_column *c, const uint32_t *order, uint64_t n,
+                          unsigned char *rows)
 {
     const unsigned char *plane = c->plane[0] ? kiln_export_rows_plane(p, c->plane) : NULL;
     const void *kept = c->kept[0] ? kiln_export_rows_plane(p, c->kept) : NULL;
@@ -112,8 +123,8 @@ static void encode_column(const kiln_ply_table *f, const kiln_export_rows *p, co
     }
     if (plane) plane += c->component * p->n * (c->role == KILN_ROLE_NONE ? size : sizeof(float));
     bool moved = c->role == KILN_ROLE_MEAN && f->origin[c->component] != 0;
-    bool as_it_is =
-        c->role == KILN_ROLE_NONE || (c->type == KILN_TYPE_F32 && !kept && !moved && !(c->role == KILN_ROLE_RGB && f->splats));
+    bool as_it_is = c->role == KILN_ROLE_NONE || (c->type == KILN_TYPE_F32 && !kept && !moved &&
+                                                  !(c->role == KILN_ROLE_RGB && f->splats));
     if (as_it_is)
         encode_raw(plane, size, f->row_bytes, order, n, dst);
     else
@@ -123,13 +134,14 @@ static void encode_column(const kiln_ply_table *f, const kiln_export_rows *p, co
 static kiln_status need_plane(const kiln_export_rows *rows, const char *name, kiln_error *err)
 {
     if (!name[0] || kiln_export_rows_plane(rows, name)) return KILN_OK;
-    return kiln_fail(err, KILN_E_INPUT, "chunk '%s' has no plane '%s', which others of its layer have", rows->chunk->chunk->name,
-                     name);
+    return kiln_fail(err, KILN_E_INPUT,
+                     "chunk '%s' has no plane '%s', which others of its layer have",
+                     rows->chunk->chunk->name, name);
 }
 
 /* Tile by tile, so that a row is in the cache for all its columns. */
-kiln_status kiln_ply_encode(const kiln_ply_table *f, const kiln_export_rows *rows, const uint32_t *order, uint64_t n,
-                            unsigned char *out, kiln_error *err)
+kiln_status kiln_ply_encode(const kiln_ply_table *f, const kiln_export_rows *rows,
+                            const uint32_t *order, uint64_t n, unsigned char *out, kiln_error *err)
 {
     for (uint32_t c = 0; c < f->n_columns; c++) {
         KILN_TRY(need_plane(rows, f->columns[c].plane, err));
@@ -137,6 +149,7 @@ kiln_status kiln_ply_encode(const kiln_ply_table *f, const kiln_export_rows *row
     }
     for (uint64_t at = 0; at < n; at += TILE_ROWS)
         for (uint32_t c = 0; c < f->n_columns; c++)
-            encode_column(f, rows, &f->columns[c], order + at, n - at < TILE_ROWS ? n - at : TILE_ROWS, out + at * f->row_bytes);
+            encode_column(f, rows, &f->columns[c], order + at,
+                          n - at < TILE_ROWS ? n - at : TILE_ROWS, out + at * f->row_bytes);
     return KILN_OK;
 }

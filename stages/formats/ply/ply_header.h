@@ -1,4 +1,5 @@
-/* ply_header -- the text in front of a PLY file's rows, parsed and checked against the size of the file.
+/* ply_header -- the text in front of a PLY file's rows, parsed and checked against the size of the
+ * file.
  *
  *   ply LF
  *   format (ascii | binary_little_endian | binary_big_endian) 1.0 LF
@@ -7,8 +8,8 @@
  *   property TYPE NAME LF               property list COUNTTYPE ITEMTYPE NAME LF
  *   end_header LF                       the rows follow, in header order, without padding
  *
- * Lines end with LF or CR LF. The element `vertex` is kept in detail, and what a compressed PLY packs beside it; other elements
- * matter by their size.
+ * Lines end with LF or CR LF. The element `vertex` is kept in detail, and what a compressed PLY
+ * packs beside it; other elements matter by their size.
  */
 #ifndef KILN_STAGES_FORMATS_PLY_PLY_HEADER_H
 #define KILN_STAGES_FORMATS_PLY_PLY_HEADER_H
@@ -33,8 +34,9 @@ typedef struct {
 /* `chunk` or `sh` of a compressed PLY. */
 typedef struct {
     bool there;
-    bool unusable; /* declared twice, a property twice, or more than KILN_PLY_PACKED_MAX properties */
-    bool behind;   /* vertex */
+    /* declared twice, a property twice, or more than KILN_PLY_PACKED_MAX properties */
+    bool unusable;
+    bool behind; /* vertex */
     uint64_t n_rows;
     uint64_t offset;    /* binary: of its first row in the file */
     uint64_t row_bytes; /* at most 512 where not unusable */
@@ -57,12 +59,15 @@ typedef struct {
     kiln_ply_element chunk, sh;
     uint32_t n_columns;
     kiln_ply_property *columns; /* owned */
-    kiln_buffer comments;       /* "c text\0" and "o text\0" for each comment and obj_info line, as bytes */
+    /* "c text\0" and "o text\0" for each comment and obj_info line, as bytes */
+    kiln_buffer comments;
     uint32_t n_comments;
 } kiln_ply_header;
 
-/* KILN_E_INPUT with the line and what is wrong with it. kiln_ply_header_release afterwards in any case. */
-kiln_status kiln_ply_header_read(int fd, const char *path, kiln_ply_header *out, kiln_error *err) KILN_MUST_CHECK;
+/* KILN_E_INPUT with the line and what is wrong with it. kiln_ply_header_release afterwards in any
+ * case. */
+kiln_status kiln_ply_header_read(int fd, const char *path, kiln_ply_header *out,
+                                 kiln_error *err) KILN_MUST_CHECK;
 void kiln_ply_header_release(kiln_ply_header *h);
 /* Of readers of PLY: all is said by the first word. What is more certain than that is above it. */
 enum { KILN_PLY_SCORE = 95 };

@@ -1,8 +1,9 @@
 /* ply_read -- the rows of a PLY file.
  *
- * Ascii rows become binary rows of this machine in scratch first (ply_ascii.h). A piece of the file (4 MiB of rows) is read and
- * taken apart into planes in tiles of rows that stay in the L2 cache: one tight loop per column and tile. Gathering 248-byte
- * rows column by column over a whole block takes three times as long (DESIGN.md).
+ * Ascii rows become binary rows of this machine in scratch first (ply_ascii.h). A piece of the file
+ * (4 MiB of rows) is read and taken apart into planes in tiles of rows that stay in the L2 cache:
+ * one tight loop per column and tile. Gathering 248-byte rows column by column over a whole block
+ * takes three times as long (DESIGN.md).
  */
 #include "stages/formats/reader.h"
 
@@ -22,7 +23,8 @@
 #include <string.h>
 #include <unistd.h>
 
-_Static_assert(__BYTE_ORDER__ == __ORDER_LITTLE_ENDIAN__, "planes are little-endian and written as they lie in memory");
+_Static_assert(__BYTE_ORDER__ == __ORDER_LITTLE_ENDIAN__,
+               "planes are little-endian and written as they lie in memory");
 
 enum { PIECE_BYTES = 4 << 20, TILE_BYTES = 128 << 10 };
 #define FLAT_LOG_SCALE (-20.0f) /* the third axis of a 2DGS surfel, which its file lacks */
@@ -63,7 +65,8 @@ static void close_ply(kiln_source *source)
     free(s);
 }
 
-static kiln_status open_ply(const kiln_source_at *at, kiln_source **out, kiln_source_info *info, kiln_error *err)
+static kiln_status open_ply(const kiln_source_at *at, kiln_source **out, kiln_source_info *info,
+                            kiln_error *err)
 {
     kiln_status st = KILN_OK;
     ply_source *s = NULL;
@@ -77,8 +80,9 @@ static kiln_status open_ply(const kiln_source_at *at, kiln_source **out, kiln_so
     KILN_GO(KILN_ALLOC(&s->uses, s->header.n_columns, "PLY columns", err));
     KILN_GO(kiln_ply_plan(&s->header, s->path, at->options, s->uses, &s->info, err));
     if (s->info.n_rows > UINT32_MAX - 1) {
-        st = kiln_fail(err, KILN_E_INPUT, "'%s' has %llu rows; ids have 32 bits, so at most 4294967294 can be read", s->path,
-                       (unsigned long long)s->info.n_rows);
+        st = kiln_fail(err, KILN_E_INPUT,
+                       "'%s' has %llu rows; ids have 32 bits, so at most 4294967294 can be read",
+                       s->path, (unsigned long long)s->info.n_rows);
         goto done;
     }
     s->scales = kiln_ply_scales_of(s->uses, s->header.n_columns);
@@ -86,7 +90,8 @@ static kiln_status open_ply(const kiln_source_at *at, kiln_source **out, kiln_so
     s->piece_rows = PIECE_BYTES / s->header.row_bytes + 1;
     if (s->piece_rows > s->info.n_rows) s->piece_rows = s->info.n_rows;
     /* not set, because most who open a file want its header alone */
-    KILN_GO(kiln_alloc_unset((void **)&s->piece, s->piece_rows, s->header.row_bytes, "PLY rows", err));
+    KILN_GO(
+        kiln_alloc_unset((void **)&s->piece, s->piece_rows, s->header.row_bytes, "PLY rows", err));
     if (s->info.folded) KILN_GO(KILN_ALLOC(&s->filter, KILN_BLOCK_ROWS, "filter_3D", err));
     if (s->header.format == KILN_PLY_ASCII) {
         s->info.spool_bytes = kiln_ply_ascii_bytes(&s->header);
@@ -105,7 +110,7 @@ done:
     return st;
 }
 
-/* ---- binary rows to planes ----------------------------------------------------------------------------------------------- */
+/* ---- binary rows to planes ------------------------------------------------------------------- */
 
 static void swap_column(unsigned char *rows, uint64_t n, size_t stride, size_t size)
 {
@@ -144,16 +149,19 @@ static void swap_column(unsigned char *rows, uint64_t n, size_t stride, size_t s
         GATHER(double, dtype);     \
     }
 
-static void gather_f32(const unsigned char *rows, size_t stride, kiln_type type, uint64_t n, float *dst)
+static void gather_f32(const unsigned char *rows, size_t stride, kiln_type type, uint64_t n,
+                       float *dst)
 {
     GATHER_SWITCH(type, float)
 }
-static void gather_f64(const unsigned char *rows, size_t stride, kiln_type type, uint64_t n, double *dst)
+static void gather_f64(const unsigned char *rows, size_t stride, kiln_type type, uint64_t n,
+                       double *dst)
 {
     GATHER_SWITCH(type, double)
 }
 
-static void gather_raw(const unsigned char *rows, size_t stride, size_t size, uint64_t n, unsigned char *dst)
+static void gather_raw(const unsigned char *rows, size_t stride, size_t size, uint64_t n,
+                       unsigned char *dst)
 {
     switch (size) {
     case 1:
@@ -204,11 +212,13 @@ static void finish_colour(const ply_source *s, kiln_type type, uint64_t n, float
 {
     float unit = kiln_ply_colour_unit(type);
     bool splats = s->info.kind == KILN_SCENE_SPLATS;
-    for (uint64_t i = 0; i < n; i++) v[i] = splats ? (float)(((double)v[i] / (double)unit - 0.5) / KILN_SH_C0_F64) : v[i] / unit;
+    for (uint64_t i = 0; i < n; i++)
+        v[i] = splats ? (float)(((double)v[i] / (double)unit - 0.5) / KILN_SH_C0_F64) : v[i] / unit;
 }
 
 /* Tile rows [at, at + n) of the block, from binary rows. */
-static void take_tile(const ply_source *s, unsigned char *tile, uint64_t at, uint64_t n, kiln_rows *rows)
+static void take_tile(const ply_source *s, unsigned char *tile, uint64_t at, uint64_t n,
+                      kiln_rows *rows)
 {
     size_t stride = s->header.row_bytes;
     for (uint32_t i = 0; i < s->header.n_columns; i++) {
@@ -216,11 +226,16 @@ static void take_tile(const ply_source *s, unsigned char *tile, uint64_t at, uin
         const kiln_ply_use *u = &s->uses[i];
         size_t size = kiln_type_size(p->type);
         float *dst = target_plane(s, rows, u);
-        if (s->header.format == KILN_PLY_BIG && size > 1) swap_column(tile + p->offset, n, stride, size);
-        if (u->role == KILN_ROLE_MEAN) gather_f64(tile + p->offset, stride, p->type, n, rows->means + u->component * rows->n + at);
+        if (s->header.format == KILN_PLY_BIG && size > 1)
+            swap_column(tile + p->offset, n, stride, size);
+        if (u->role == KILN_ROLE_MEAN)
+            gather_f64(tile + p->offset, stride, p->type, n,
+                       rows->means + u->component * rows->n + at);
         if (dst) gather_f32(tile + p->offset, stride, p->type, n, dst + at);
         if (u->role == KILN_ROLE_RGB) finish_colour(s, p->type, n, dst + at);
-        if (u->extra >= 0) gather_raw(tile + p->offset, stride, size, n, (unsigned char *)rows->extras[u->extra] + at * size);
+        if (u->extra >= 0)
+            gather_raw(tile + p->offset, stride, size, n,
+                       (unsigned char *)rows->extras[u->extra] + at * size);
     }
 }
 
@@ -254,8 +269,8 @@ static void complete_scales(const ply_source *s, kiln_rows *rows)
         for (uint64_t i = 0; i < n; i++) scales[2 * n + i] = FLAT_LOG_SCALE;
 }
 
-static kiln_status read_ply_rows(kiln_source *source, uint64_t first, uint64_t n, uint64_t offset, kiln_rows *rows,
-                                 uint64_t *next_offset, kiln_error *err)
+static kiln_status read_ply_rows(kiln_source *source, uint64_t first, uint64_t n, uint64_t offset,
+                                 kiln_rows *rows, uint64_t *next_offset, kiln_error *err)
 {
     ply_source *s = (ply_source *)source;
     const kiln_ply_header *h = &s->header;
@@ -263,7 +278,8 @@ static kiln_status read_ply_rows(kiln_source *source, uint64_t first, uint64_t n
     rows->n = n;
     for (uint64_t at = 0; at < n; at += s->piece_rows) {
         uint64_t k = n - at < s->piece_rows ? n - at : s->piece_rows;
-        KILN_TRY(kiln_file_read_at(s->rows_fd, s->path, s->rows_at + (first + at) * h->row_bytes, s->piece, k * h->row_bytes, err));
+        KILN_TRY(kiln_file_read_at(s->rows_fd, s->path, s->rows_at + (first + at) * h->row_bytes,
+                                   s->piece, k * h->row_bytes, err));
         take_ply_piece(s, at, k, rows);
     }
     if (s->activated) KILN_TRY(deactivate_rows(rows, err));
@@ -287,7 +303,8 @@ static kiln_status finish_reading_ply(kiln_source *source, kiln_source_info *inf
         KILN_TRY(kiln_file_read_at(s->rows_fd, s->path, s->info.spool_bytes - 1, &follows, 1, err));
     if (follows) {
         size_t at = strlen(info->notes);
-        snprintf(info->notes + at, sizeof info->notes - at, "%sbytes after the last declared row are ignored", at ? "; " : "");
+        snprintf(info->notes + at, sizeof info->notes - at,
+                 "%sbytes after the last declared row are ignored", at ? "; " : "");
     }
     return KILN_OK;
 }
@@ -295,10 +312,11 @@ static kiln_status finish_reading_ply(kiln_source *source, kiln_source_info *inf
 /* Columns of the header, a piece of rows, filter_3D; pieces of text. */
 static uint64_t ply_reader_ram(const kiln_source_info *info, kiln_read_pass pass)
 {
-    const uint64_t columns = KILN_PLY_COLUMNS_MAX * (sizeof(kiln_ply_property) + sizeof(kiln_ply_use) + sizeof(double));
+    const uint64_t columns =
+        KILN_PLY_COLUMNS_MAX * (sizeof(kiln_ply_property) + sizeof(kiln_ply_use) + sizeof(double));
     const uint64_t alphas = KILN_BLOCK_ROWS * sizeof(double);
-    const uint64_t open = sizeof(ply_source) + alphas + KILN_PLY_HEADER_MAX + columns + PIECE_BYTES +
-                          (info->folded ? KILN_BLOCK_ROWS * sizeof(float) : 0);
+    const uint64_t open = sizeof(ply_source) + alphas + KILN_PLY_HEADER_MAX + columns +
+                          PIECE_BYTES + (info->folded ? KILN_BLOCK_ROWS * sizeof(float) : 0);
     if (pass == KILN_PASS_SPOOL_THREAD) return KILN_TEXT_ROWS_THREAD_RAM;
     return open + (pass == KILN_PASS_SPOOL ? KILN_TEXT_ROWS_RAM : 0);
 }
@@ -306,7 +324,8 @@ static uint64_t ply_reader_ram(const kiln_source_info *info, kiln_read_pass pass
 const kiln_reader kiln_reader_ply = {
     .name = "ply",
     .suffixes = "ply",
-    .summary = "PLY: Gaussians (INRIA, gsplat, nerfstudio, Brush, mip-splatting, 2DGS) and point clouds; ascii and binary",
+    .summary = "PLY: Gaussians (INRIA, gsplat, nerfstudio, Brush, mip-splatting, 2DGS) and point "
+               "clouds; ascii and binary",
     .packed = KILN_PACKED_HEAD,
     .ram = ply_reader_ram,
     .probe = probe_ply,

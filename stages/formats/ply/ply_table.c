@@ -35,10 +35,13 @@ typedef struct {
 
 static kiln_status add_ply_note(planner *p, const char *sentence, kiln_error *err)
 {
-    return p->notes ? kiln_buffer_printf(p->notes, err, "%s%s", p->notes->size ? "; " : "", sentence) : KILN_OK;
+    return p->notes
+               ? kiln_buffer_printf(p->notes, err, "%s%s", p->notes->size ? "; " : "", sentence)
+               : KILN_OK;
 }
 
-/* A name is a word of a header line: one with a line feed would be a line of its own. Names come from the manifest. */
+/* A name is a word of a header line: one with a line feed would be a line of its own. Names come
+ * from the manifest. */
 static bool is_word(const char *name)
 {
     for (const char *c = name; *c; c++)
@@ -50,9 +53,12 @@ static kiln_status add_column(planner *p, const kiln_ply_column *c, kiln_error *
 {
     kiln_ply_table *f = p->f;
     if (!is_word(c->name))
-        return kiln_fail(err, KILN_E_IO, "a column cannot be called '%s' in a PLY; import the scene again", c->name);
+        return kiln_fail(err, KILN_E_IO,
+                         "a column cannot be called '%s' in a PLY; import the scene again",
+                         c->name);
     if (f->n_columns == KILN_PLY_COLUMNS_MAX)
-        return kiln_fail(err, KILN_E_INPUT, "the layer has more than %d columns to write", KILN_PLY_COLUMNS_MAX);
+        return kiln_fail(err, KILN_E_INPUT, "the layer has more than %d columns to write",
+                         KILN_PLY_COLUMNS_MAX);
     f->columns[f->n_columns] = *c;
     f->columns[f->n_columns++].offset = f->row_bytes;
     f->row_bytes += kiln_type_size(c->type);
@@ -72,15 +78,18 @@ static void find_kept_plane(const planner *p, kiln_ply_column *c)
 
 static bool is_source(const planner *p)
 {
-    return !p->e->edited && p->e->n_bakes == 1 && strcmp(p->e->bakes[0].layer->kind, kiln_layer_kinds[KILN_LAYER_source].name) == 0;
+    return !p->e->edited && p->e->n_bakes == 1 &&
+           strcmp(p->e->bakes[0].layer->kind, kiln_layer_kinds[KILN_LAYER_source].name) == 0;
 }
 
 /* A column of a known meaning. */
-static kiln_status add_known(planner *p, const char *name, kiln_type type, kiln_ply_use use, bool folded, kiln_error *err)
+static kiln_status add_known(planner *p, const char *name, kiln_type type, kiln_ply_use use,
+                             bool folded, kiln_error *err)
 {
     kiln_ply_column c = {.type = type, .role = use.role, .component = use.component};
     bool from_source = is_source(p);
-    bool folds = folded && (use.role == KILN_ROLE_LOG_SCALE || use.role == KILN_ROLE_OPACITY || use.role == KILN_ROLE_FILTER);
+    bool folds = folded && (use.role == KILN_ROLE_LOG_SCALE || use.role == KILN_ROLE_OPACITY ||
+                            use.role == KILN_ROLE_FILTER);
     snprintf(c.name, sizeof c.name, "%s", name);
     if (use.role == KILN_ROLE_FILTER && !from_source) return KILN_OK;
     const char *plane = use.role == KILN_ROLE_RGB && p->f->splats ? "sh0" : role_planes[use.role];
@@ -89,14 +98,19 @@ static kiln_status add_known(planner *p, const char *name, kiln_type type, kiln_
     if (folds && !from_source) c.kept[0] = '\0';
     c.kept_always = folds && c.kept[0];
     if (use.role == KILN_ROLE_MEAN && p->moved)
-        c.type = p->e->keep_origin || (p->e->inria_columns && p->f->splats) ? KILN_TYPE_F32 : KILN_TYPE_F64;
+        c.type = p->e->keep_origin || (p->e->inria_columns && p->f->splats) ? KILN_TYPE_F32
+                                                                            : KILN_TYPE_F64;
     bool whole_number = c.type != KILN_TYPE_F32 && c.type != KILN_TYPE_F64;
-    if (whole_number && use.role != KILN_ROLE_RGB && !from_source) c.type = KILN_TYPE_F32; /* a stage may have changed it */
+    /* a stage may have changed it */
+    if (whole_number && use.role != KILN_ROLE_RGB && !from_source) c.type = KILN_TYPE_F32;
     if (use.role == KILN_ROLE_MEAN && c.type == KILN_TYPE_F32) c.kept[0] = '\0';
     return add_column(p, &c, err);
 }
 
-static bool is_normal(const char *name) { return name[0] == 'n' && name[1] && strchr("xyz", name[1]) && !name[2]; }
+static bool is_normal(const char *name)
+{
+    return name[0] == 'n' && name[1] && strchr("xyz", name[1]) && !name[2];
+}
 
 static kiln_status add_unknown(planner *p, const char *name, kiln_type type, kiln_error *err)
 {
@@ -118,7 +132,7 @@ static kiln_status add_unknown(planner *p, const char *name, kiln_type type, kil
     return add_ply_note(p, sentence, err);
 }
 
-/* ---- the source's own columns ---------------------------------------------------------------------------------------------- */
+/* ---- the source's own columns ---------------------------------------------------------------- */
 
 /* *layout NULL: none is known. */
 static kiln_status source_layout(const kiln_export *e, json_t **layout, kiln_error *err)
@@ -126,14 +140,15 @@ static kiln_status source_layout(const kiln_export *e, json_t **layout, kiln_err
     json_t *notes = NULL;
     *layout = NULL;
     if (e->n_bakes > 1 || strcmp(kiln_export_scene(e)->source_format, "ply") != 0) return KILN_OK;
-    KILN_TRY(kiln_json_parse(kiln_export_scene(e)->notes, strlen(kiln_export_scene(e)->notes), 0, "the scene's notes", &notes, NULL,
-                             err));
+    KILN_TRY(kiln_json_parse(kiln_export_scene(e)->notes, strlen(kiln_export_scene(e)->notes), 0,
+                             "the scene's notes", &notes, NULL, err));
     *layout = json_incref(json_object_get(notes, "layout"));
     json_decref(notes);
     return KILN_OK;
 }
 
-/* A name has no blanks, but may have a ';' in it: the one before the next column's type is the last before the next blank. */
+/* A name has no blanks, but may have a ';' in it: the one before the next column's type is the last
+ * before the next blank. */
 static const char *end_of_name(const char *name)
 {
     size_t n = strcspn(name, " ");
@@ -154,14 +169,18 @@ static kiln_status parse_columns(const char *text, kiln_ply_header *h, kiln_erro
         const char *name = at + space + (at[space] == ' ');
         end = end_of_name(name);
         const size_t n = (size_t)(end - name);
-        bool good = h->n_columns < KILN_PLY_COLUMNS_MAX && space < sizeof type && n > 0 && n < sizeof p->name;
+        bool good = h->n_columns < KILN_PLY_COLUMNS_MAX && space < sizeof type && n > 0 &&
+                    n < sizeof p->name;
         if (good) {
             memcpy(type, at, space);
             type[space] = '\0';
             memcpy(p->name, name, n);
             good = kiln_ply_type_find(type, &p->type);
         }
-        if (!good) return kiln_fail(err, KILN_E_IO, "the scene's notes hold a column list that cannot be read; import again");
+        if (!good)
+            return kiln_fail(
+                err, KILN_E_IO,
+                "the scene's notes hold a column list that cannot be read; import again");
         h->n_columns++;
     }
     return KILN_OK;
@@ -169,8 +188,10 @@ static kiln_status parse_columns(const char *text, kiln_ply_header *h, kiln_erro
 
 static kiln_status add_named(planner *p, const char *name, kiln_error *err)
 {
-    kiln_ply_use use = kiln_ply_role(name, p->f->splats ? KILN_SCENE_SPLATS : KILN_SCENE_POINTS, p->f->splats, p->e->sh_degree);
-    return add_known(p, name, use.role == KILN_ROLE_RGB ? KILN_TYPE_U8 : KILN_TYPE_F32, use, false, err);
+    kiln_ply_use use = kiln_ply_role(name, p->f->splats ? KILN_SCENE_SPLATS : KILN_SCENE_POINTS,
+                                     p->f->splats, p->e->sh_degree);
+    return add_known(p, name, use.role == KILN_ROLE_RGB ? KILN_TYPE_U8 : KILN_TYPE_F32, use, false,
+                     err);
 }
 
 static kiln_status add_numbered(planner *p, const char *stem, uint32_t n, kiln_error *err)
@@ -190,8 +211,8 @@ static bool has_column(const planner *p, const char *name)
     return false;
 }
 
-/* The source itself comes out as it was; of later layers other programs want the columns that all Gaussians have: f_dc where the
- * source had colours instead, and three scales where it had one. */
+/* The source itself comes out as it was; of later layers other programs want the columns that all
+ * Gaussians have: f_dc where the source had colours instead, and three scales where it had one. */
 static kiln_status add_missing_colours(planner *p, kiln_error *err)
 {
     if (!p->f->splats || is_source(p) || has_column(p, "f_dc_0")) return KILN_OK;
@@ -202,7 +223,8 @@ static kiln_status add_missing_scales(planner *p, kiln_type type, kiln_error *er
 {
     static const char *const names[] = {"scale_1", "scale_2"};
     for (int i = 0; i < 2 && !is_source(p); i++)
-        KILN_TRY(add_known(p, names[i], type, kiln_ply_role(names[i], KILN_SCENE_SPLATS, true, 0), false, err));
+        KILN_TRY(add_known(p, names[i], type, kiln_ply_role(names[i], KILN_SCENE_SPLATS, true, 0),
+                           false, err));
     return KILN_OK;
 }
 
@@ -218,7 +240,8 @@ static kiln_status add_source_columns(planner *p, const char *text, bool *used, 
     KILN_GO(KILN_ALLOC(&uses, h.n_columns, "columns", err));
     KILN_GO(KILN_ALLOC(&info, 1, "columns", err));
     KILN_GO(kiln_ply_plan(&h, "the scene's notes", NULL, uses, info, err));
-    *used = (info->kind == KILN_SCENE_SPLATS) == p->f->splats && (!p->f->splats || info->sh_degree == p->e->sh_degree);
+    *used = (info->kind == KILN_SCENE_SPLATS) == p->f->splats &&
+            (!p->f->splats || info->sh_degree == p->e->sh_degree);
     for (uint32_t i = 0; i < h.n_columns && *used; i++) {
         const kiln_ply_property *c = &h.columns[i];
         if (uses[i].role == KILN_ROLE_NONE) {
@@ -227,7 +250,8 @@ static kiln_status add_source_columns(planner *p, const char *text, bool *used, 
         }
         if (uses[i].role == KILN_ROLE_RGB) KILN_GO(add_missing_colours(p, err));
         KILN_GO(add_known(p, c->name, c->type, uses[i], info->folded, err));
-        if (uses[i].role == KILN_ROLE_LOG_SCALE && kiln_ply_scales_of(uses, h.n_columns) == KILN_SCALES_ONE)
+        if (uses[i].role == KILN_ROLE_LOG_SCALE &&
+            kiln_ply_scales_of(uses, h.n_columns) == KILN_SCALES_ONE)
             KILN_GO(add_missing_scales(p, c->type, err));
     }
     if (*used && info->folded && !is_source(p))
@@ -239,7 +263,7 @@ done:
     return st;
 }
 
-/* ---- INRIA's columns --------------------------------------------------------------------------------------------------------- */
+/* ---- INRIA's columns ------------------------------------------------------------------------- */
 
 static kiln_status add_normals(planner *p, kiln_error *err)
 {
@@ -256,7 +280,8 @@ static kiln_status add_normals(planner *p, kiln_error *err)
     return KILN_OK;
 }
 
-/* A column whose meaning has a plane of its own, such as a kept x of doubles, or that the table has. */
+/* A column whose meaning has a plane of its own, such as a kept x of doubles, or that the table
+ * has. */
 static bool is_known_or_written(const planner *p, const char *name)
 {
     bool is = kiln_ply_role(name, KILN_SCENE_SPLATS, false, p->e->sh_degree).role != KILN_ROLE_NONE;
@@ -268,7 +293,8 @@ static kiln_status tell_left_out(planner *p, const kiln_layer *layer, kiln_error
 {
     for (uint32_t i = 0; layer->n_chunks && i < layer->chunks[0].n_planes; i++) {
         const kiln_plane *plane = &layer->chunks[0].planes[i];
-        if (strncmp(plane->name, "extra/", 6) != 0 || kiln_chunk_plane(p->sample, plane->name)) continue;
+        if (strncmp(plane->name, "extra/", 6) != 0 || kiln_chunk_plane(p->sample, plane->name))
+            continue;
         if (is_known_or_written(p, plane->name + 6)) continue;
         KILN_TRY(add_unknown(p, plane->name + 6, plane->type, err));
     }
@@ -282,12 +308,14 @@ static kiln_status tell_dropped(planner *p, kiln_error *err)
     uint32_t n = 0;
     kiln_status st = kiln_dropped_columns(p->e, &names, &n, err);
     if (st == KILN_OK && n && p->notes)
-        st = kiln_buffer_printf(p->notes, err, "%s%s", p->notes->size ? "; " : "", (const char *)names.data);
+        st = kiln_buffer_printf(p->notes, err, "%s%s", p->notes->size ? "; " : "",
+                                (const char *)names.data);
     kiln_buffer_release(&names);
     return st;
 }
 
-/* What PLY sources had beside their known columns; other formats' extras have no meaning in a PLY. */
+/* What PLY sources had beside their known columns; other formats' extras have no meaning in a
+ * PLY. */
 static kiln_status add_extras(planner *p, kiln_error *err)
 {
     const char *format = kiln_export_scene(p->e)->source_format;
@@ -297,7 +325,8 @@ static kiln_status add_extras(planner *p, kiln_error *err)
         if (strncmp(plane->name, "extra/", 6) == 0 && !is_known_or_written(p, plane->name + 6))
             KILN_TRY(add_unknown(p, plane->name + 6, plane->type, err));
     }
-    for (uint32_t k = 0; k < p->e->n_bakes; k++) KILN_TRY(tell_left_out(p, p->e->bakes[k].layer, err));
+    for (uint32_t k = 0; k < p->e->n_bakes; k++)
+        KILN_TRY(tell_left_out(p, p->e->bakes[k].layer, err));
     return KILN_OK;
 }
 
@@ -324,14 +353,16 @@ static kiln_status add_default_columns(planner *p, kiln_error *err)
     return add_extras(p, err);
 }
 
-/* Just what INRIA's save_ply writes for degree 3. Coefficients that are not there are 0, those above degree 3 are left out. */
+/* Just what INRIA's save_ply writes for degree 3. Coefficients that are not there are 0, those
+ * above degree 3 are left out. */
 static kiln_status add_inria_columns(planner *p, kiln_error *err)
 {
     enum { DEGREE = 3 };
     static const char *const xyz[] = {"x", "y", "z"};
     char name[32];
     for (int i = 0; i < 3; i++)
-        KILN_TRY(add_known(p, xyz[i], KILN_TYPE_F32, kiln_ply_role(xyz[i], KILN_SCENE_SPLATS, true, 0), false, err));
+        KILN_TRY(add_known(p, xyz[i], KILN_TYPE_F32,
+                           kiln_ply_role(xyz[i], KILN_SCENE_SPLATS, true, 0), false, err));
     KILN_TRY(add_normals(p, err));
     KILN_TRY(add_numbered(p, "f_dc", 3, err));
     for (uint32_t i = 0; i < kiln_sh_components(DEGREE); i++) {
@@ -340,23 +371,26 @@ static kiln_status add_inria_columns(planner *p, kiln_error *err)
         const kiln_ply_use use = kiln_ply_role(name, KILN_SCENE_SPLATS, true, DEGREE);
         snprintf(c.name, sizeof c.name, "%s", name);
         const bool is_there = use.component < kiln_sh_components(p->e->sh_degree);
-        KILN_TRY(is_there ? add_known(p, name, KILN_TYPE_F32, use, false, err) : add_column(p, &c, err));
+        KILN_TRY(is_there ? add_known(p, name, KILN_TYPE_F32, use, false, err)
+                          : add_column(p, &c, err));
     }
     KILN_TRY(add_named(p, "opacity", err));
     KILN_TRY(add_numbered(p, "scale", 3, err));
     KILN_TRY(add_numbered(p, "rot", 4, err));
-    if (p->e->sh_degree > DEGREE) KILN_TRY(add_ply_note(p, "spherical harmonics above degree 3 are left out", err));
+    if (p->e->sh_degree > DEGREE)
+        KILN_TRY(add_ply_note(p, "spherical harmonics above degree 3 are left out", err));
     return tell_dropped(p, err);
 }
 
-/* ---- header ------------------------------------------------------------------------------------------------------------------ */
+/* ---- header ---------------------------------------------------------------------------------- */
 
 /* Texts of the manifest stay within their line. */
 static kiln_status check_line(const char *text, size_t bytes, kiln_error *err)
 {
     if (!memchr(text, '\n', bytes)) return KILN_OK;
     return kiln_fail(err, KILN_E_IO,
-                     "a comment of the source is more than a line, as the scene's notes have it; import the scene again");
+                     "a comment of the source is more than a line, as the scene's notes have it; "
+                     "import the scene again");
 }
 
 static kiln_status put_comment(kiln_buffer *h, const char *kind, const char *text, kiln_error *err)
@@ -389,8 +423,10 @@ static kiln_status put_source_comments(kiln_buffer *h, const json_t *comments, k
     json_t *c;
     json_array_foreach(comments, i, c)
     {
-        const char *text = json_string_value(c), *hex = json_string_value(json_object_get(c, "hex"));
-        if (text && strlen(text) >= 2) KILN_TRY(put_comment(h, text[0] == 'o' ? "obj_info" : "comment", text + 2, err));
+        const char *text = json_string_value(c),
+                   *hex = json_string_value(json_object_get(c, "hex"));
+        if (text && strlen(text) >= 2)
+            KILN_TRY(put_comment(h, text[0] == 'o' ? "obj_info" : "comment", text + 2, err));
         if (hex) KILN_TRY(put_hex_comment(h, hex, err));
     }
     return KILN_OK;
@@ -398,12 +434,15 @@ static kiln_status put_source_comments(kiln_buffer *h, const json_t *comments, k
 
 static kiln_status put_generator(kiln_buffer *h, kiln_error *err)
 {
-    return kiln_buffer_printf(h, err, "comment Generated by " KILN_PRODUCT_GENERATOR "%s\n", kiln_version);
+    return kiln_buffer_printf(h, err, "comment Generated by " KILN_PRODUCT_GENERATOR "%s\n",
+                              kiln_version);
 }
 
-/* All rows of the source in its order are to be the source again, byte for byte. Fewer rows, or another order, are a file of ours,
- * and must say so: the next export would not dare to replace it. */
-static kiln_status put_generator_beside(const kiln_export *e, const json_t *comments, kiln_buffer *h, kiln_error *err)
+/* All rows of the source in its order are to be the source again, byte for byte. Fewer rows, or
+ * another order, are a file of ours, and must say so: the next export would not dare to replace
+ * it. */
+static kiln_status put_generator_beside(const kiln_export *e, const json_t *comments,
+                                        kiln_buffer *h, kiln_error *err)
 {
     static const char mark[] = "c Generated by " KILN_PRODUCT_GENERATOR;
     size_t i;
@@ -428,14 +467,16 @@ kiln_status kiln_ply_put_comments(const kiln_export *e, kiln_buffer *h, kiln_err
     bool surfels;
     KILN_TRY(kiln_export_is_2dgs(e, &surfels, err));
     if (!e->splats || !(s->antialiased || surfels)) return KILN_OK;
-    return put_comment(h, "comment", surfels ? "SplatRenderMode: 2dgs" : "SplatRenderMode: mip", err);
+    return put_comment(h, "comment", surfels ? "SplatRenderMode: 2dgs" : "SplatRenderMode: mip",
+                       err);
 }
 
 kiln_status kiln_ply_put_origin(const kiln_export *e, kiln_buffer *h, kiln_error *err)
 {
     const double *o = e->base;
     if (!e->keep_origin || (o[0] == 0 && o[1] == 0 && o[2] == 0)) return KILN_OK;
-    return kiln_buffer_printf(h, err, "comment Origin: %.17g %.17g %.17g, to be added to x y z\n", o[0], o[1], o[2]);
+    return kiln_buffer_printf(h, err, "comment Origin: %.17g %.17g %.17g, to be added to x y z\n",
+                              o[0], o[1], o[2]);
 }
 
 static kiln_status put_header(const planner *p, const json_t *comments, kiln_error *err)
@@ -451,11 +492,14 @@ static kiln_status put_header(const planner *p, const json_t *comments, kiln_err
     KILN_TRY(kiln_ply_put_origin(p->e, h, err));
     KILN_TRY(kiln_buffer_printf(h, err, "element vertex %llu\n", (unsigned long long)p->e->n_rows));
     for (uint32_t i = 0; i < p->f->n_columns; i++)
-        KILN_TRY(kiln_buffer_printf(h, err, "property %s %s\n", kiln_ply_type_name(p->f->columns[i].type), p->f->columns[i].name));
+        KILN_TRY(kiln_buffer_printf(h, err, "property %s %s\n",
+                                    kiln_ply_type_name(p->f->columns[i].type),
+                                    p->f->columns[i].name));
     return kiln_buffer_printf(h, err, "end_header\n");
 }
 
-kiln_status kiln_ply_table_plan(const kiln_export *e, kiln_ply_table *out, kiln_buffer *notes, kiln_error *err)
+kiln_status kiln_ply_table_plan(const kiln_export *e, kiln_ply_table *out, kiln_buffer *notes,
+                                kiln_error *err)
 {
     kiln_status st = KILN_OK;
     planner p = {.e = e, .sample = kiln_export_sample(e), .f = out, .notes = notes};
@@ -473,7 +517,8 @@ kiln_status kiln_ply_table_plan(const kiln_export *e, kiln_ply_table *out, kiln_
     if (inria) KILN_GO(add_inria_columns(&p, err));
     if (columns) KILN_GO(add_source_columns(&p, columns, &used, err));
     if (!used && !inria) KILN_GO(add_default_columns(&p, err));
-    /* a comment may name the axis that was turned: our own is written instead, as for a scene that import moved */
+    /* a comment may name the axis that was turned: our own is written instead, as for a scene that
+     * import moved */
     KILN_GO(put_header(&p, used && !e->edited ? json_object_get(layout, "comments") : NULL, err));
 done:
     json_decref(layout);

@@ -1,23 +1,27 @@
-/* rad -- the layout of RAD of Spark, for the writer and for what reads its files again. Little-endian. Source: sparkjsdev/spark,
- * rust/spark-lib/src/rad.rs and splat_encode.rs; no other description exists.
+/* rad -- the layout of RAD of Spark, for the writer and for what reads its files again.
+ * Little-endian. Source: sparkjsdev/spark, rust/spark-lib/src/rad.rs and splat_encode.rs; no other
+ * description exists.
  *
  *   "RAD0"  u32 bytes of the text   text, JSON; up to a multiple of 8 zeros
  *   chunk after chunk:
  *     "RADC"  u32 bytes of the text   text, JSON; up to a multiple of 8 zeros   u64 bytes of the payload   payload
  *
- * The file's text says where the chunks are, counted from its own end; a chunk's has its rows, "base" and "count", and where its
- * properties are in the payload, each a raw DEFLATE stream that is filled up to a multiple of 8. A property is planes of all rows,
- * value after value, but for centres, which are cut into planes of bytes, and rotations, whose three bytes stay together.
+ * The file's text says where the chunks are, counted from its own end; a chunk's has its rows,
+ * "base" and "count", and where its properties are in the payload, each a raw DEFLATE stream that
+ * is filled up to a multiple of 8. A property is planes of all rows, value after value, but for
+ * centres, which are cut into planes of bytes, and rotations, whose three bytes stay together.
  *
  *   property      encoding      values of a row
  *   center        f32_lebytes   x y z
- *   alpha         f16           opacity: below 1 as it is; above, (d + 3) / 4 with d = sqrt(1 + e ln o), where o is the weight of a
- *                               merged row over its own surface (Spark draws such a row as wide as o of its kind that lie over each
+ *   alpha         f16           opacity: below 1 as it is; above, (d + 3) / 4 with d = sqrt(1 + e
+ *                               ln o), where o is the weight of a merged row over its own surface
+ *                               (Spark draws such a row as wide as o of its kind that lie over each
  *                               other), at most 2
  *   rgb           f16           0.5 + C0 sh0
  *   scales        ln_f16        logarithms
  *   orientation   oct88r8       axis in two bytes of an octahedron, angle in one
- *   sh1 sh2 sh3   s8            coefficients of a degree, -127 .. 127 of the property's "max"; colours inside
+ *   sh1 sh2 sh3   s8            coefficients of a degree, -127 .. 127 of the property's "max";
+ *                               colours inside
  *   child_count   u16           number of rows below
  *   child_start   u32           place of the first of them
  */
@@ -26,13 +30,20 @@
 
 #include <stdint.h>
 
-enum { KILN_RAD_CHUNK = 65536 /* rows; the last one may have fewer */, KILN_RAD_DEGREE_MAX = 3, KILN_RAD_SH_MOST = 127 };
+enum {
+    KILN_RAD_CHUNK = 65536 /* rows; the last one may have fewer */,
+    KILN_RAD_DEGREE_MAX = 3,
+    KILN_RAD_SH_MOST = 127
+};
 
 #define KILN_RAD_FILE "RAD0"
 #define KILN_RAD_CHUNK_MARK "RADC"
 enum { KILN_RAD_TEXT_AT = 8, KILN_RAD_ALIGN = 8, KILN_RAD_DEFLATE = -15 /* zlib's windowBits */ };
 
-static inline uint64_t kiln_rad_padded(uint64_t bytes) { return (bytes + KILN_RAD_ALIGN - 1) / KILN_RAD_ALIGN * KILN_RAD_ALIGN; }
+static inline uint64_t kiln_rad_padded(uint64_t bytes)
+{
+    return (bytes + KILN_RAD_ALIGN - 1) / KILN_RAD_ALIGN * KILN_RAD_ALIGN;
+}
 
 #define KILN_RAD_KEY_CHUNKS "chunks"
 #define KILN_RAD_KEY_OFFSET "offset" /* of a chunk, of a property */

@@ -21,7 +21,8 @@ typedef struct {
 } property;
 
 /* In the order of the file. Returns their number. */
-static uint32_t properties_of(const kiln_export *e, const kiln_rad_head *h, property out[KILN_RAD_PROPERTIES])
+static uint32_t properties_of(const kiln_export *e, const kiln_rad_head *h,
+                              property out[KILN_RAD_PROPERTIES])
 {
     static const uint32_t at[KILN_RAD_PROPERTIES] = {
         [KILN_RAD_CENTRE] = KILN_RAD_CENTRE_AT,
@@ -50,13 +51,15 @@ static uint32_t properties_of(const kiln_export *e, const kiln_rad_head *h, prop
 static uint64_t plain_bytes(const property *p, uint64_t n) { return n * p->is->n * p->is->size; }
 static uint64_t packed_max(uint64_t plain) { return plain + plain / 512 + 256; }
 
-/* ---- planes ----------------------------------------------------------------------------------------------------------------- */
+/* ---- planes ---------------------------------------------------------------------------------- */
 
-static void gather_property(const property *p, uint64_t n, const unsigned char *records, uint64_t stride, unsigned char *out)
+static void gather_property(const property *p, uint64_t n, const unsigned char *records,
+                            uint64_t stride, unsigned char *out)
 {
     const uint64_t values = p->is->n, size = p->is->size;
     if (p->rows_together) {
-        for (uint64_t i = 0; i < n; i++) memcpy(out + i * values * size, records + i * stride + p->at, values * size);
+        for (uint64_t i = 0; i < n; i++)
+            memcpy(out + i * values * size, records + i * stride + p->at, values * size);
         return;
     }
     for (uint64_t v = 0; v < values; v++)
@@ -66,11 +69,12 @@ static void gather_property(const property *p, uint64_t n, const unsigned char *
                     records[i * stride + p->at + v * size + b];
 }
 
-static kiln_status deflate_property(const unsigned char *plain, uint64_t bytes, unsigned char *out, uint64_t *packed,
-                                    kiln_error *err)
+static kiln_status deflate_property(const unsigned char *plain, uint64_t bytes, unsigned char *out,
+                                    uint64_t *packed, kiln_error *err)
 {
     z_stream z = {0};
-    if (deflateInit2(&z, LEVEL, Z_DEFLATED, KILN_RAD_DEFLATE, MEMORY_LEVEL, Z_DEFAULT_STRATEGY) != Z_OK)
+    if (deflateInit2(&z, LEVEL, Z_DEFLATED, KILN_RAD_DEFLATE, MEMORY_LEVEL, Z_DEFAULT_STRATEGY) !=
+        Z_OK)
         return kiln_fail(err, KILN_E_NOMEM, "out of memory while packing");
     z.next_in = (unsigned char *)(uintptr_t)plain; /* zlib's type; it only reads */
     z.avail_in = (unsigned)bytes;
@@ -79,7 +83,9 @@ static kiln_status deflate_property(const unsigned char *plain, uint64_t bytes, 
     const bool done = deflate(&z, Z_FINISH) == Z_STREAM_END;
     *packed = packed_max(bytes) - z.avail_out;
     (void)deflateEnd(&z);
-    return done ? KILN_OK : kiln_fail(err, KILN_E_BUG, "%llu bytes do not fit when packed", (unsigned long long)bytes);
+    return done ? KILN_OK
+                : kiln_fail(err, KILN_E_BUG, "%llu bytes do not fit when packed",
+                            (unsigned long long)bytes);
 }
 
 uint64_t kiln_rad_chunk_max(const kiln_export *e, uint64_t n)
@@ -97,15 +103,17 @@ uint64_t kiln_rad_chunk_ram(const kiln_export *e, uint64_t n)
 /* The key and a colon. */
 #define KEY(name) "\"" KILN_RAD_KEY_##name "\":"
 
-/* ---- text ------------------------------------------------------------------------------------------------------------------- */
+/* ---- text ------------------------------------------------------------------------------------ */
 
 static kiln_status put_coding(const kiln_rad_coding *c, kiln_buffer *out, kiln_error *err)
 {
-    return kiln_buffer_printf(out, err,
-                              "\"splatEncoding\":{\"rgbMin\":%.9g,\"rgbMax\":%.9g,\"lnScaleMin\":%.9g,\"lnScaleMax\":%.9g,"
-                              "\"sh1Max\":%.9g,\"sh2Max\":%.9g,\"sh3Max\":%.9g,\"lodOpacity\":true}",
-                              (double)c->rgb_lo, (double)c->rgb_hi, (double)c->scale_lo, (double)c->scale_hi, (double)c->sh_max[0],
-                              (double)c->sh_max[1], (double)c->sh_max[2]);
+    return kiln_buffer_printf(
+        out, err,
+        "\"splatEncoding\":{\"rgbMin\":%.9g,\"rgbMax\":%.9g,\"lnScaleMin\":%.9g,\"lnScaleMax\":%."
+        "9g,"
+        "\"sh1Max\":%.9g,\"sh2Max\":%.9g,\"sh3Max\":%.9g,\"lodOpacity\":true}",
+        (double)c->rgb_lo, (double)c->rgb_hi, (double)c->scale_lo, (double)c->scale_hi,
+        (double)c->sh_max[0], (double)c->sh_max[1], (double)c->sh_max[2]);
 }
 
 static kiln_status pad_payload(kiln_buffer *out, kiln_error *err)
@@ -115,7 +123,8 @@ static kiln_status pad_payload(kiln_buffer *out, kiln_error *err)
 }
 
 /* Magic, length, text; the next thing begins at a multiple of 8. */
-static kiln_status put_rad_text(const char magic[5], const kiln_buffer *text, kiln_buffer *out, kiln_error *err)
+static kiln_status put_rad_text(const char magic[5], const kiln_buffer *text, kiln_buffer *out,
+                                kiln_error *err)
 {
     unsigned char head[KILN_RAD_TEXT_AT];
     memcpy(head, magic, 4);
@@ -125,30 +134,35 @@ static kiln_status put_rad_text(const char magic[5], const kiln_buffer *text, ki
     return pad_payload(out, err);
 }
 
-static kiln_status put_property(const property *p, uint64_t offset, uint64_t bytes, bool first, kiln_buffer *text, kiln_error *err)
+static kiln_status put_property(const property *p, uint64_t offset, uint64_t bytes, bool first,
+                                kiln_buffer *text, kiln_error *err)
 {
-    KILN_TRY(kiln_buffer_printf(
-        text, err, "%s{" KEY(OFFSET) "%llu," KEY(BYTES) "%llu," KEY(PROPERTY) "\"%s\",\"encoding\":\"%s\",\"compression\":\"gz\"",
-        first ? "" : ",", (unsigned long long)offset, (unsigned long long)bytes, p->is->name, p->is->encoding));
+    KILN_TRY(kiln_buffer_printf(text, err,
+                                "%s{" KEY(OFFSET) "%llu," KEY(BYTES) "%llu," KEY(
+                                    PROPERTY) "\"%s\",\"encoding\":\"%s\",\"compression\":\"gz\"",
+                                first ? "" : ",", (unsigned long long)offset,
+                                (unsigned long long)bytes, p->is->name, p->is->encoding));
     if (p->limit > 0)
-        KILN_TRY(kiln_buffer_printf(text, err, "," KEY(MIN) "%.9g," KEY(MAX) "%.9g", -(double)p->limit, (double)p->limit));
+        KILN_TRY(kiln_buffer_printf(text, err, "," KEY(MIN) "%.9g," KEY(MAX) "%.9g",
+                                    -(double)p->limit, (double)p->limit));
     return kiln_buffer_printf(text, err, "}");
 }
 
-/* ---- a chunk ---------------------------------------------------------------------------------------------------------------- */
+/* ---- a chunk --------------------------------------------------------------------------------- */
 
 typedef struct {
     kiln_buffer text, payload;
     unsigned char *plain, *packed;
 } parts;
 
-static kiln_status put_property_planes(const kiln_export *e, const kiln_rad_head *h, uint64_t n, const unsigned char *records,
-                                       parts *k, kiln_error *err)
+static kiln_status put_property_planes(const kiln_export *e, const kiln_rad_head *h, uint64_t n,
+                                       const unsigned char *records, parts *k, kiln_error *err)
 {
     property list[KILN_RAD_PROPERTIES];
     const uint32_t properties = properties_of(e, h, list);
     uint64_t largest = 0;
-    for (uint32_t i = 0; i < properties; i++) largest = kiln_max_u64(largest, plain_bytes(&list[i], n));
+    for (uint32_t i = 0; i < properties; i++)
+        largest = kiln_max_u64(largest, plain_bytes(&list[i], n));
     KILN_TRY(KILN_ALLOC_UNSET(&k->plain, largest, "a plane", err));
     KILN_TRY(KILN_ALLOC_UNSET(&k->packed, packed_max(largest), "a plane", err));
     for (uint32_t i = 0; i < properties; i++) {
@@ -163,20 +177,23 @@ static kiln_status put_property_planes(const kiln_export *e, const kiln_rad_head
 }
 
 /* payloadBytes stands before the list in the text, so the text is made of two. */
-static kiln_status put_chunk(const kiln_export *e, const kiln_rad_head *h, uint64_t base, uint64_t n, const parts *k,
-                             kiln_buffer *out, kiln_error *err)
+static kiln_status put_chunk(const kiln_export *e, const kiln_rad_head *h, uint64_t base,
+                             uint64_t n, const parts *k, kiln_buffer *out, kiln_error *err)
 {
     kiln_buffer text = {0};
     kiln_status st = KILN_OK;
     const uint64_t payload = k->payload.size;
-    KILN_GO(kiln_buffer_printf(
-        &text, err, "{\"version\":1," KEY(BASE) "%llu," KEY(COUNT) "%llu," KEY(PAYLOAD) "%llu," KEY(DEGREE) "%u,\"lodTree\":true,",
-        (unsigned long long)base, (unsigned long long)n, (unsigned long long)payload, kiln_rad_degree(e)));
+    KILN_GO(kiln_buffer_printf(&text, err,
+                               "{\"version\":1," KEY(BASE) "%llu," KEY(COUNT) "%llu," KEY(
+                                   PAYLOAD) "%llu," KEY(DEGREE) "%u,\"lodTree\":true,",
+                               (unsigned long long)base, (unsigned long long)n,
+                               (unsigned long long)payload, kiln_rad_degree(e)));
     KILN_GO(put_coding(&h->coding, &text, err));
     KILN_GO(kiln_buffer_printf(&text, err, "," KEY(PROPERTIES) "["));
     KILN_GO(kiln_buffer_put(&text, k->text.data, k->text.size, err));
     KILN_GO(kiln_buffer_printf(&text, err, "]}"));
-    if (text.size > TEXT_MAX) KILN_GO(kiln_fail(err, KILN_E_BUG, "the text of a chunk has %zu bytes", text.size));
+    if (text.size > TEXT_MAX)
+        KILN_GO(kiln_fail(err, KILN_E_BUG, "the text of a chunk has %zu bytes", text.size));
     KILN_GO(put_rad_text(KILN_RAD_CHUNK_MARK, &text, out, err));
     KILN_GO(kiln_buffer_put(out, &payload, sizeof payload, err));
     KILN_GO(kiln_buffer_put(out, k->payload.data, payload, err));
@@ -185,8 +202,9 @@ done:
     return st;
 }
 
-kiln_status kiln_rad_chunk_put(const kiln_export *e, const kiln_rad_head *h, uint64_t base, uint64_t n,
-                               const unsigned char *records, kiln_buffer *out, kiln_error *err)
+kiln_status kiln_rad_chunk_put(const kiln_export *e, const kiln_rad_head *h, uint64_t base,
+                               uint64_t n, const unsigned char *records, kiln_buffer *out,
+                               kiln_error *err)
 {
     parts k = {0};
     kiln_status st = put_property_planes(e, h, n, records, &k, err);
@@ -198,31 +216,34 @@ kiln_status kiln_rad_chunk_put(const kiln_export *e, const kiln_rad_head *h, uin
     return st;
 }
 
-/* ---- the head --------------------------------------------------------------------------------------------------------------- */
+/* ---- the head -------------------------------------------------------------------------------- */
 
-static kiln_status put_ranges(const kiln_rad_head *h, const uint64_t *sizes, kiln_buffer *text, uint64_t *all, kiln_error *err)
+static kiln_status put_ranges(const kiln_rad_head *h, const uint64_t *sizes, kiln_buffer *text,
+                              uint64_t *all, kiln_error *err)
 {
     *all = 0;
     for (uint64_t i = 0; i < kiln_rad_chunks(h); i++) {
-        KILN_TRY(kiln_buffer_printf(text, err, "%s{" KEY(OFFSET) "%llu," KEY(BYTES) "%llu}", i ? "," : "", (unsigned long long)*all,
+        KILN_TRY(kiln_buffer_printf(text, err, "%s{" KEY(OFFSET) "%llu," KEY(BYTES) "%llu}",
+                                    i ? "," : "", (unsigned long long)*all,
                                     (unsigned long long)sizes[i]));
         *all += sizes[i];
     }
     return KILN_OK;
 }
 
-kiln_status kiln_rad_head_put(const kiln_export *e, const kiln_rad_head *h, const uint64_t *sizes, kiln_buffer *out,
-                              kiln_error *err)
+kiln_status kiln_rad_head_put(const kiln_export *e, const kiln_rad_head *h, const uint64_t *sizes,
+                              kiln_buffer *out, kiln_error *err)
 {
     kiln_buffer ranges = {0}, text = {0};
     uint64_t all = 0;
     kiln_status st = KILN_OK;
     KILN_GO(put_ranges(h, sizes, &ranges, &all, err));
-    KILN_GO(kiln_buffer_printf(
-        &text, err,
-        "{\"version\":1,\"type\":\"gsplat\"," KEY(COUNT) "%llu," KEY(DEGREE) "%u,\"lodTree\":true,\"chunkSize\":%u,"
-                                                                             "\"allChunkBytes\":%llu," KEY(CHUNKS) "[",
-        (unsigned long long)h->rows, kiln_rad_degree(e), (unsigned)KILN_RAD_CHUNK, (unsigned long long)all));
+    KILN_GO(kiln_buffer_printf(&text, err,
+                               "{\"version\":1,\"type\":\"gsplat\"," KEY(COUNT) "%llu," KEY(
+                                   DEGREE) "%u,\"lodTree\":true,\"chunkSize\":%u,"
+                                           "\"allChunkBytes\":%llu," KEY(CHUNKS) "[",
+                               (unsigned long long)h->rows, kiln_rad_degree(e),
+                               (unsigned)KILN_RAD_CHUNK, (unsigned long long)all));
     KILN_GO(kiln_buffer_put(&text, ranges.data, ranges.size, err));
     KILN_GO(kiln_buffer_printf(&text, err, "],"));
     KILN_GO(put_coding(&h->coding, &text, err));

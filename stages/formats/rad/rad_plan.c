@@ -5,7 +5,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-/* ---- segments --------------------------------------------------------------------------------------------------------------- */
+/* ---- segments -------------------------------------------------------------------------------- */
 
 typedef struct {
     const kiln_export *e;
@@ -21,7 +21,10 @@ static uint32_t chunk_at(const planning *p, uint32_t node, uint32_t level)
     return p->by_level[(uint64_t)node * p->n_levels + level];
 }
 
-static uint32_t coarsest_of(const kiln_level_node *n) { return n->n_levels ? n->first_level + n->n_levels - 1 : 0; }
+static uint32_t coarsest_of(const kiln_level_node *n)
+{
+    return n->n_levels ? n->first_level + n->n_levels - 1 : 0;
+}
 
 static kiln_status map_chunks(planning *p, kiln_error *err)
 {
@@ -34,7 +37,8 @@ static kiln_status map_chunks(planning *p, kiln_error *err)
     return KILN_OK;
 }
 
-static kiln_status add_segment_chunk(planning *p, kiln_rad_segment *s, uint32_t chunk, kiln_error *err)
+static kiln_status add_segment_chunk(planning *p, kiln_rad_segment *s, uint32_t chunk,
+                                     kiln_error *err)
 {
     s->n_chunks++;
     s->n += p->e->chunks[chunk].n;
@@ -54,13 +58,15 @@ static kiln_status add_segment(planning *p, uint32_t node, uint32_t level, kiln_
 {
     const kiln_level_tree *t = p->e->tree;
     const kiln_level_node *n = &t->nodes[node];
-    kiln_rad_segment s = {.base = p->base, .parent = chunk_at(p, node, level), .first = p->n_members};
+    kiln_rad_segment s = {
+        .base = p->base, .parent = chunk_at(p, node, level), .first = p->n_members};
     if (level > n->first_level || n->chunk) {
         KILN_TRY(add_segment_chunk(p, &s, chunk_at(p, node, level - 1), err));
     } else {
         for (uint32_t i = 0; i < n->n_children; i++) {
             const uint32_t child = t->children[n->first_child + i];
-            KILN_TRY(add_segment_chunk(p, &s, chunk_at(p, child, coarsest_of(&t->nodes[child])), err));
+            KILN_TRY(
+                add_segment_chunk(p, &s, chunk_at(p, child, coarsest_of(&t->nodes[child])), err));
         }
     }
     return end_segment(p, &s, err);
@@ -71,7 +77,8 @@ static kiln_status add_segments(planning *p, kiln_error *err)
 {
     for (uint32_t level = p->n_levels; level-- > 1;)
         for (uint32_t i = 0; i < p->e->n_chunks; i++)
-            if (p->e->chunks[i].level == level) KILN_TRY(add_segment(p, p->e->chunks[i].node, level, err));
+            if (p->e->chunks[i].level == level)
+                KILN_TRY(add_segment(p, p->e->chunks[i].node, level, err));
     return KILN_OK;
 }
 
@@ -104,8 +111,10 @@ static kiln_status plan_segments(planning *p, kiln_rad_head *h, kiln_error *err)
     KILN_TRY(add_segments(p, err));
     h->rows = p->base;
     if (h->rows > UINT32_MAX)
-        return kiln_fail(err, KILN_E_INPUT, "%llu Gaussians with their levels are %llu rows, and RAD numbers rows with 32 bits",
-                         (unsigned long long)p->e->bakes[0].layer->count, (unsigned long long)h->rows);
+        return kiln_fail(
+            err, KILN_E_INPUT,
+            "%llu Gaussians with their levels are %llu rows, and RAD numbers rows with 32 bits",
+            (unsigned long long)p->e->bakes[0].layer->count, (unsigned long long)h->rows);
     return KILN_OK;
 }
 
@@ -118,7 +127,8 @@ static kiln_status put_plan(const planning *p, kiln_rad_head *h, kiln_buffer *pl
     h->segments = plan->size;
     KILN_TRY(kiln_buffer_put(plan, p->segments.data, p->segments.size, err));
     h->sizes = plan->size;
-    for (uint64_t i = 0, none = 0; i < kiln_rad_chunks(h); i++) KILN_TRY(kiln_buffer_put(plan, &none, sizeof none, err));
+    for (uint64_t i = 0, none = 0; i < kiln_rad_chunks(h); i++)
+        KILN_TRY(kiln_buffer_put(plan, &none, sizeof none, err));
     h->members = plan->size;
     KILN_TRY(kiln_buffer_put(plan, p->members.data, p->members.size, err));
     memcpy(plan->data, h, sizeof *h);
@@ -139,7 +149,7 @@ kiln_status kiln_rad_plan_begin(const kiln_export *e, kiln_buffer *plan, kiln_er
     return st;
 }
 
-/* ---- coding ----------------------------------------------------------------------------------------------------------------- */
+/* ---- coding ---------------------------------------------------------------------------------- */
 
 static const double RGB_LO = -1.5, RGB_HI = 2.5, SCALE_LO = -24, SCALE_HI = 16, SH_HI = 2;
 
@@ -150,8 +160,14 @@ static void count_in_bin(uint64_t *bins, double v, double lo, double hi)
 }
 
 void kiln_rad_count_rgb(kiln_rad_counts *c, double v) { count_in_bin(c->rgb, v, RGB_LO, RGB_HI); }
-void kiln_rad_count_scale(kiln_rad_counts *c, double v) { count_in_bin(c->scales, v, SCALE_LO, SCALE_HI); }
-void kiln_rad_count_sh(kiln_rad_counts *c, uint32_t degree, double v) { count_in_bin(c->sh[degree - 1], fabs(v), 0, SH_HI); }
+void kiln_rad_count_scale(kiln_rad_counts *c, double v)
+{
+    count_in_bin(c->scales, v, SCALE_LO, SCALE_HI);
+}
+void kiln_rad_count_sh(kiln_rad_counts *c, uint32_t degree, double v)
+{
+    count_in_bin(c->sh[degree - 1], fabs(v), 0, SH_HI);
+}
 
 /* The number of the first bin with which more than `share` of all values are at or below it. */
 static uint32_t bin_of_share(const uint64_t *bins, double share)
@@ -165,10 +181,12 @@ static uint32_t bin_of_share(const uint64_t *bins, double share)
     return KILN_RAD_BINS - 1;
 }
 
-/* Few outliers must not cost all others a bit of their codes: a thousandth at either end may be held. */
+/* Few outliers must not cost all others a bit of their codes: a thousandth at either end may be
+ * held. */
 void kiln_rad_choose(const kiln_rad_counts *c, kiln_rad_coding *out)
 {
-    const double rgb_step = (RGB_HI - RGB_LO) / KILN_RAD_BINS, scale_step = (SCALE_HI - SCALE_LO) / KILN_RAD_BINS;
+    const double rgb_step = (RGB_HI - RGB_LO) / KILN_RAD_BINS,
+                 scale_step = (SCALE_HI - SCALE_LO) / KILN_RAD_BINS;
     out->rgb_lo = (float)fmin(0, RGB_LO + rgb_step * bin_of_share(c->rgb, 0.001));
     out->rgb_hi = (float)fmax(1, RGB_LO + rgb_step * (bin_of_share(c->rgb, 0.999) + 1));
     out->scale_lo = (float)(SCALE_LO + scale_step * bin_of_share(c->scales, 0.001));

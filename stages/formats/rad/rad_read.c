@@ -25,7 +25,8 @@ static kiln_status is_other(const kiln_rad_file *f, const char *what, kiln_error
 }
 
 /* Magic, length, JSON. *end: where the next thing begins. */
-static kiln_status read_text(const kiln_rad_file *f, const char magic[5], uint64_t at, json_t **out, uint64_t *end, kiln_error *err)
+static kiln_status read_text(const kiln_rad_file *f, const char magic[5], uint64_t at, json_t **out,
+                             uint64_t *end, kiln_error *err)
 {
     unsigned char head[HEAD];
     char *text;
@@ -81,7 +82,7 @@ void kiln_rad_close(kiln_rad_file *f)
     f->at = NULL;
 }
 
-/* ---- planes ------------------------------------------------------------------------------------------------------------------ */
+/* ---- planes ---------------------------------------------------------------------------------- */
 
 typedef struct {
     const kiln_rad_file *file;
@@ -91,7 +92,8 @@ typedef struct {
 } open_chunk;
 
 /* Inflates a property (KILN_RAD_...), which has exactly the bytes of its rows. */
-static kiln_status read_rad_property(const open_chunk *c, int which, unsigned char **out, double *limit, kiln_error *err)
+static kiln_status read_rad_property(const open_chunk *c, int which, unsigned char **out,
+                                     double *limit, kiln_error *err)
 {
     const kiln_rad_property *of = kiln_rad_property_of(which);
     const char *name = of->name;
@@ -105,11 +107,14 @@ static kiln_status read_rad_property(const open_chunk *c, int which, unsigned ch
         const char *is = json_string_value(json_object_get(p, KILN_RAD_KEY_PROPERTY));
         if (is && strcmp(is, name) == 0) found = p;
     }
-    const uint64_t offset = count_of(found, KILN_RAD_KEY_OFFSET), packed = count_of(found, KILN_RAD_KEY_BYTES);
-    if (!found || offset > c->payload_bytes || packed > c->payload_bytes - offset) return is_other(c->file, name, err);
+    const uint64_t offset = count_of(found, KILN_RAD_KEY_OFFSET),
+                   packed = count_of(found, KILN_RAD_KEY_BYTES);
+    if (!found || offset > c->payload_bytes || packed > c->payload_bytes - offset)
+        return is_other(c->file, name, err);
     *limit = json_number_value(json_object_get(found, KILN_RAD_KEY_MAX));
     KILN_TRY(KILN_ALLOC_UNSET(out, bytes + 1, "a plane", err));
-    if (inflateInit2(&z, KILN_RAD_DEFLATE) != Z_OK) return kiln_fail(err, KILN_E_NOMEM, "out of memory while unpacking");
+    if (inflateInit2(&z, KILN_RAD_DEFLATE) != Z_OK)
+        return kiln_fail(err, KILN_E_NOMEM, "out of memory while unpacking");
     z.next_in = c->payload + offset;
     z.avail_in = (unsigned)packed;
     z.next_out = *out;
@@ -120,7 +125,8 @@ static kiln_status read_rad_property(const open_chunk *c, int which, unsigned ch
     return whole ? KILN_OK : is_other(c->file, name, err);
 }
 
-static kiln_status read_chunk(const kiln_rad_file *f, uint32_t chunk, open_chunk *c, kiln_error *err)
+static kiln_status read_chunk(const kiln_rad_file *f, uint32_t chunk, open_chunk *c,
+                              kiln_error *err)
 {
     uint64_t at;
     *c = (open_chunk){.file = f};
@@ -128,14 +134,19 @@ static kiln_status read_chunk(const kiln_rad_file *f, uint32_t chunk, open_chunk
     c->n = count_of(c->text, KILN_RAD_KEY_COUNT);
     c->payload_bytes = count_of(c->text, KILN_RAD_KEY_PAYLOAD);
     at += sizeof c->payload_bytes;
-    if (c->n > ROWS_MAX || at > f->at[chunk + 1] || c->payload_bytes > f->at[chunk + 1] - at) return is_other(f, "a chunk", err);
+    if (c->n > ROWS_MAX || at > f->at[chunk + 1] || c->payload_bytes > f->at[chunk + 1] - at)
+        return is_other(f, "a chunk", err);
     KILN_TRY(KILN_ALLOC_UNSET(&c->payload, c->payload_bytes, "a chunk", err));
     return kiln_file_read_at(f->fd, f->path, at, c->payload, c->payload_bytes, err);
 }
 
-static float half_at(const unsigned char *plane, uint64_t i) { return kiln_half_value(kiln_get_u16(plane + 2 * i)); }
+static float half_at(const unsigned char *plane, uint64_t i)
+{
+    return kiln_half_value(kiln_get_u16(plane + 2 * i));
+}
 
-static void take_centres(const unsigned char *plane, uint64_t n, const kiln_rad_leaves *out, const double origin[3])
+static void take_centres(const unsigned char *plane, uint64_t n, const kiln_rad_leaves *out,
+                         const double origin[3])
 {
     for (uint64_t c = 0; c < 3; c++)
         for (uint64_t k = 0; k < out->n; k++) {
@@ -147,12 +158,13 @@ static void take_centres(const unsigned char *plane, uint64_t n, const kiln_rad_
 }
 
 /* Of components that are halves: factor * (value + before). */
-static void take_halves(const unsigned char *plane, uint64_t n, uint64_t components, float before, float factor,
-                        const kiln_rad_leaves *out, float *to)
+static void take_halves(const unsigned char *plane, uint64_t n, uint64_t components, float before,
+                        float factor, const kiln_rad_leaves *out, float *to)
 {
     for (uint64_t c = 0; c < components; c++)
         for (uint64_t k = 0; k < out->n; k++)
-            to[c * out->n + k] = factor * (half_at(plane, c * n + (out->place[k] - out->first)) + before);
+            to[c * out->n + k] =
+                factor * (half_at(plane, c * n + (out->place[k] - out->first)) + before);
 }
 
 static void decode_rotation(const unsigned char code[3], double wxyz[4])
@@ -191,13 +203,14 @@ static void take_opacities(const unsigned char *plane, const kiln_rad_leaves *ou
     }
 }
 
-static void take_harmonics(const unsigned char *plane, uint64_t n, uint64_t components, double limit, const kiln_rad_leaves *out,
-                           float *to)
+static void take_harmonics(const unsigned char *plane, uint64_t n, uint64_t components,
+                           double limit, const kiln_rad_leaves *out, float *to)
 {
     for (uint64_t c = 0; c < components; c++)
         for (uint64_t k = 0; k < out->n; k++) {
             const int code = plane[c * n + (out->place[k] - out->first)];
-            to[c * out->n + k] = (float)((code > KILN_RAD_SH_MOST ? code - 256 : code) * limit / KILN_RAD_SH_MOST);
+            to[c * out->n + k] =
+                (float)((code > KILN_RAD_SH_MOST ? code - 256 : code) * limit / KILN_RAD_SH_MOST);
         }
 }
 
@@ -214,8 +227,8 @@ static kiln_status find_leaves(const open_chunk *c, kiln_rad_leaves *out, kiln_e
 }
 
 /* to: where coefficients go. */
-static kiln_status take_plane(const open_chunk *c, int which, kiln_rad_leaves *out, float *to, const double origin[3],
-                              kiln_error *err)
+static kiln_status take_plane(const open_chunk *c, int which, kiln_rad_leaves *out, float *to,
+                              const double origin[3], kiln_error *err)
 {
     unsigned char *plane = NULL;
     double limit;
@@ -229,7 +242,8 @@ static kiln_status take_plane(const open_chunk *c, int which, kiln_rad_leaves *o
     else if (which == KILN_RAD_ALPHA)
         take_opacities(plane, out);
     else if (which == KILN_RAD_RGB)
-        take_halves(plane, c->n, 3, -0.5f, 1 / 0.28209479f, out, out->sh0); /* 1/(2 sqrt pi), Y_0^0 */
+        /* 1/(2 sqrt pi), Y_0^0 */
+        take_halves(plane, c->n, 3, -0.5f, 1 / 0.28209479f, out, out->sh0);
     else if (which == KILN_RAD_SCALES)
         take_halves(plane, c->n, 3, 0, 1, out, out->log_scales);
     else
@@ -238,16 +252,19 @@ static kiln_status take_plane(const open_chunk *c, int which, kiln_rad_leaves *o
     return st;
 }
 
-static kiln_status take_planes(const open_chunk *c, const double origin[3], kiln_rad_leaves *out, kiln_error *err)
+static kiln_status take_planes(const open_chunk *c, const double origin[3], kiln_rad_leaves *out,
+                               kiln_error *err)
 {
-    for (int which = KILN_RAD_CENTRE; which < KILN_RAD_SH1; which++) KILN_TRY(take_plane(c, which, out, NULL, origin, err));
+    for (int which = KILN_RAD_CENTRE; which < KILN_RAD_SH1; which++)
+        KILN_TRY(take_plane(c, which, out, NULL, origin, err));
     for (uint32_t d = 0; d < c->file->sh_degree; d++)
-        KILN_TRY(take_plane(c, KILN_RAD_SH1 + (int)d, out, out->shN + kiln_sh_components(d) * out->n, origin, err));
+        KILN_TRY(take_plane(c, KILN_RAD_SH1 + (int)d, out,
+                            out->shN + kiln_sh_components(d) * out->n, origin, err));
     return KILN_OK;
 }
 
-kiln_status kiln_rad_read_leaves(const kiln_rad_file *f, uint32_t chunk, const double origin[3], kiln_rad_leaves *out,
-                                 kiln_error *err)
+kiln_status kiln_rad_read_leaves(const kiln_rad_file *f, uint32_t chunk, const double origin[3],
+                                 kiln_rad_leaves *out, kiln_error *err)
 {
     open_chunk c = {0};
     kiln_status st;

@@ -1,7 +1,8 @@
-/* rad_read -- the leaves of a RAD file that was just written, chunk by chunk, as its reader sees them: for --report-loss.
+/* rad_read -- the leaves of a RAD file that was just written, chunk by chunk, as its reader sees
+ * them: for --report-loss.
  *
- * It reads the coding that rad.h draws, no other of RAD. Rows that have rows below stand for those and are left out. For one
- * thread. */
+ * It reads the coding that rad.h draws, no other of RAD. Rows that have rows below stand for those
+ * and are left out. For one thread. */
 #ifndef KILN_STAGES_FORMATS_RAD_RAD_READ_H
 #define KILN_STAGES_FORMATS_RAD_RAD_READ_H
 
@@ -28,7 +29,7 @@ typedef struct {
 kiln_status kiln_rad_open(const char *path, kiln_rad_file *out, kiln_error *err) KILN_MUST_CHECK;
 void kiln_rad_close(kiln_rad_file *f);
 /* origin is subtracted from centres. */
-kiln_status kiln_rad_read_leaves(const kiln_rad_file *f, uint32_t chunk, const double origin[3], kiln_rad_leaves *out,
-                                 kiln_error *err) KILN_MUST_CHECK;
+kiln_status kiln_rad_read_leaves(const kiln_rad_file *f, uint32_t chunk, const double origin[3],
+                                 kiln_rad_leaves *out, kiln_error *err) KILN_MUST_CHECK;
 
 #endif

@@ -8,7 +8,8 @@
 #include <stdlib.h>
 #include <string.h>
 
-/* Rows to either side along x among which a near one is looked for: of n rows that lack members the nearest is some n^(2/3) away.
+/* Rows to either side along x among which a near one is looked for: of n rows that lack members the
+ * nearest is some n^(2/3) away.
  */
 enum { NONE = UINT32_MAX, LOOKS = 1024 };
 
@@ -36,10 +37,11 @@ typedef struct {
 
 uint64_t kiln_rad_relate_ram(uint64_t n_fine, uint64_t n_coarse)
 {
-    return n_fine * sizeof(along) + n_coarse * (sizeof(end_row) + sizeof(along) + sizeof(int64_t) + sizeof(double));
+    return n_fine * sizeof(along) +
+           n_coarse * (sizeof(end_row) + sizeof(along) + sizeof(int64_t) + sizeof(double));
 }
 
-/* ---- members at the ends ---------------------------------------------------------------------------------------------------- */
+/* ---- members at the ends --------------------------------------------------------------------- */
 
 static int by_source(const void *a, const void *b)
 {
@@ -49,7 +51,8 @@ static int by_source(const void *a, const void *b)
 
 static uint32_t find_end(const work *w, uint32_t source)
 {
-    const end_row key = {source, 0}, *found = bsearch(&key, w->ends, w->coarse->n, sizeof *w->ends, by_source);
+    const end_row key = {source, 0},
+                  *found = bsearch(&key, w->ends, w->coarse->n, sizeof *w->ends, by_source);
     return found ? found->row : NONE;
 }
 
@@ -77,7 +80,7 @@ static void assign_ends(work *w, const uint32_t *ends, const uint32_t *of)
     }
 }
 
-/* ---- members between -------------------------------------------------------------------------------------------------------- */
+/* ---- members between ------------------------------------------------------------------------- */
 
 static int by_x(const void *a, const void *b)
 {
@@ -88,7 +91,8 @@ static int by_x(const void *a, const void *b)
 
 typedef bool fits_fn(const work *w, uint32_t row, uint64_t i);
 
-/* Weights are sums in float32, of few rows at a time: off by some 1e-7. A wider tolerance takes any row that weighs nothing. */
+/* Weights are sums in float32, of few rows at a time: off by some 1e-7. A wider tolerance takes any
+ * row that weighs nothing. */
 static bool fits_exactly(const work *w, uint32_t row, uint64_t i)
 {
     const double lacks = w->weight[row], has = (double)w->fine->weights[i];
@@ -109,7 +113,8 @@ static double distance_of(const work *w, uint32_t row, uint64_t i)
 {
     double sum = 0;
     for (uint64_t c = 0; c < 3; c++) {
-        const double d = (double)w->coarse->means[3 * (uint64_t)row + c] - (double)w->fine->means[3 * i + c];
+        const double d =
+            (double)w->coarse->means[3 * (uint64_t)row + c] - (double)w->fine->means[3 * i + c];
         sum += d * d;
     }
     return sum;
@@ -121,7 +126,8 @@ static bool is_farther(double x, float other, double best)
     return d * d > best;
 }
 
-static void compare_parent(const work *w, uint64_t at, uint64_t i, fits_fn *fits, double *best, uint32_t *found)
+static void compare_parent(const work *w, uint64_t at, uint64_t i, fits_fn *fits, double *best,
+                           uint32_t *found)
 {
     const uint32_t row = w->line[at].row;
     if (!fits(w, row, i)) return;
@@ -150,10 +156,12 @@ static uint32_t nearest_parent(const work *w, uint64_t i, fits_fn *fits)
 {
     const double x = (double)w->fine->means[3 * i];
     const uint64_t from = place_along(w->line, w->n_line, x);
-    const uint64_t end = w->n_line - from < LOOKS ? w->n_line : from + LOOKS, begin = from < LOOKS ? 0 : from - LOOKS;
+    const uint64_t end = w->n_line - from < LOOKS ? w->n_line : from + LOOKS,
+                   begin = from < LOOKS ? 0 : from - LOOKS;
     double best = INFINITY;
     uint32_t found = NONE;
-    for (uint64_t up = from; up < end && !is_farther(x, w->line[up].x, best); up++) compare_parent(w, up, i, fits, &best, &found);
+    for (uint64_t up = from; up < end && !is_farther(x, w->line[up].x, best); up++)
+        compare_parent(w, up, i, fits, &best, &found);
     for (uint64_t down = from; down-- > begin && !is_farther(x, w->line[down].x, best);)
         compare_parent(w, down, i, fits, &best, &found);
     return found;
@@ -173,11 +181,12 @@ static void line_up(work *w, bool all)
 {
     w->n_line = 0;
     for (uint64_t i = 0; i < w->coarse->n; i++)
-        if (all || w->lacks[i] > 0) w->line[w->n_line++] = (along){w->coarse->means[3 * i], (uint32_t)i};
+        if (all || w->lacks[i] > 0)
+            w->line[w->n_line++] = (along){w->coarse->means[3 * i], (uint32_t)i};
     qsort(w->line, w->n_line, sizeof *w->line, by_x);
 }
 
-/* ---- several members between ------------------------------------------------------------------------------------------------ */
+/* ---- several members between ----------------------------------------------------------------- */
 
 /* The nearest rows without a parent that a coarse row may have. */
 enum { NEAR = 16 };
@@ -209,7 +218,8 @@ static bool completes_parent(const work *w, uint32_t row, const uint32_t *member
         count += w->fine->count[members[i]];
         weight += (double)w->fine->weights[members[i]];
     }
-    return count == w->lacks[row] && fabs(weight - w->weight[row]) <= 1e-6 * (double)w->coarse->weights[row];
+    return count == w->lacks[row] &&
+           fabs(weight - w->weight[row]) <= 1e-6 * (double)w->coarse->weights[row];
 }
 
 /* The first of all sets of one, two and three that fits; those of nearer rows come first. */
@@ -238,15 +248,20 @@ static void find_near(const work *w, uint32_t row, uint64_t n_left, choice *c)
 {
     const double x = (double)w->coarse->means[3 * (uint64_t)row];
     const uint64_t from = place_along(w->left, n_left, x);
-    const uint64_t end = n_left - from < LOOKS ? n_left : from + LOOKS, begin = from < LOOKS ? 0 : from - LOOKS;
+    const uint64_t end = n_left - from < LOOKS ? n_left : from + LOOKS,
+                   begin = from < LOOKS ? 0 : from - LOOKS;
     c->n = 0;
-    for (uint64_t k = from; k < end && !(c->n == NEAR && is_farther(x, w->left[k].x, c->distance[NEAR - 1])); k++) {
+    for (uint64_t k = from;
+         k < end && !(c->n == NEAR && is_farther(x, w->left[k].x, c->distance[NEAR - 1])); k++) {
         const uint32_t one = w->left[k].row;
-        if (w->parent[one] == NONE && fits_count(w, row, one)) offer_parent(c, one, distance_of(w, row, one));
+        if (w->parent[one] == NONE && fits_count(w, row, one))
+            offer_parent(c, one, distance_of(w, row, one));
     }
-    for (uint64_t k = from; k-- > begin && !(c->n == NEAR && is_farther(x, w->left[k].x, c->distance[NEAR - 1]));) {
+    for (uint64_t k = from;
+         k-- > begin && !(c->n == NEAR && is_farther(x, w->left[k].x, c->distance[NEAR - 1]));) {
         const uint32_t one = w->left[k].row;
-        if (w->parent[one] == NONE && fits_count(w, row, one)) offer_parent(c, one, distance_of(w, row, one));
+        if (w->parent[one] == NONE && fits_count(w, row, one))
+            offer_parent(c, one, distance_of(w, row, one));
     }
 }
 
@@ -284,7 +299,8 @@ static void find_parents(work *w)
     assign_nearest(w, fits_anyhow);
 }
 
-kiln_status kiln_rad_relate(const kiln_rad_level *fine, const kiln_rad_level *coarse, uint32_t *parent, kiln_error *err)
+kiln_status kiln_rad_relate(const kiln_rad_level *fine, const kiln_rad_level *coarse,
+                            uint32_t *parent, kiln_error *err)
 {
     work w = {.fine = fine, .coarse = coarse, .parent = parent};
     kiln_status st = KILN_OK;

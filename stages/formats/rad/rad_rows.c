@@ -11,11 +11,14 @@
 #include <math.h>
 #include <string.h>
 
-uint64_t kiln_rad_record_bytes(const kiln_export *e) { return KILN_RAD_RECORD + kiln_sh_components(kiln_rad_degree(e)); }
+uint64_t kiln_rad_record_bytes(const kiln_export *e)
+{
+    return KILN_RAD_RECORD + kiln_sh_components(kiln_rad_degree(e));
+}
 
 double kiln_rad_surface(const kiln_rad_row *row) { return kiln_ellipsoid_area(row->log_scale); }
 
-/* ---- rotations -------------------------------------------------------------------------------------------------------------- */
+/* ---- rotations ------------------------------------------------------------------------------- */
 
 static unsigned char code_of(double v, double lo, double hi)
 {
@@ -23,7 +26,8 @@ static unsigned char code_of(double v, double lo, double hi)
     return (unsigned char)(!(at > 0) ? 0 : at > 255 ? 255 : (int)at);
 }
 
-/* 255 / pi of the angle whose half has this cosine, rounded: as many steps as lie half a step before it. */
+/* 255 / pi of the angle whose half has this cosine, rounded: as many steps as lie half a step
+ * before it. */
 static unsigned char angle_of(double cosine)
 {
     int low = 0, high = 255;
@@ -42,7 +46,8 @@ static unsigned char angle_of(double cosine)
 void kiln_rad_rotation(const double quat[4], unsigned char code[3])
 {
     const double sign = quat[0] < 0 ? -1 : 1;
-    const double x = sign * quat[1], y = sign * quat[2], z = sign * quat[3], sum = fabs(x) + fabs(y) + fabs(z);
+    const double x = sign * quat[1], y = sign * quat[2], z = sign * quat[3],
+                 sum = fabs(x) + fabs(y) + fabs(z);
     double u = sum > 0 ? x / sum : 1, v = sum > 0 ? y / sum : 0;
     if (z < 0) { /* the lower half of the octahedron folds outwards */
         const double folded = (1 - fabs(v)) * (u >= 0 ? 1 : -1);
@@ -54,7 +59,7 @@ void kiln_rad_rotation(const double quat[4], unsigned char code[3])
     code[2] = angle_of(sign * quat[0]);
 }
 
-/* ---- records ---------------------------------------------------------------------------------------------------------------- */
+/* ---- records --------------------------------------------------------------------------------- */
 
 static double coded_opacity(double opacity)
 {
@@ -65,19 +70,22 @@ static double coded_opacity(double opacity)
 
 static void put_half(unsigned char *at, double v) { kiln_put_u16(at, kiln_half_of((float)v)); }
 
-static void put_coefficients(const kiln_rad_row *row, const kiln_rad_coding *c, uint32_t degree, unsigned char *at)
+static void put_coefficients(const kiln_rad_row *row, const kiln_rad_coding *c, uint32_t degree,
+                             unsigned char *at)
 {
     for (uint32_t d = 1, i = 0; d <= degree; d++)
         for (const uint32_t end = kiln_sh_components(d); i < end; i++) {
             const int most = KILN_RAD_SH_MOST;
             const double v = row->shN[i] / (double)c->sh_max[d - 1] * most;
-            const int code = !(v < most) ? most : !(v > -most) ? -most : (int)(v < 0 ? v - 0.5 : v + 0.5);
+            const int code = !(v < most)    ? most
+                             : !(v > -most) ? -most
+                                            : (int)(v < 0 ? v - 0.5 : v + 0.5);
             at[i] = (unsigned char)(code & 0xff);
         }
 }
 
-void kiln_rad_put(const kiln_rad_row *row, const kiln_rad_coding *c, uint32_t degree, uint32_t n_below, uint32_t first_below,
-                  unsigned char *record)
+void kiln_rad_put(const kiln_rad_row *row, const kiln_rad_coding *c, uint32_t degree,
+                  uint32_t n_below, uint32_t first_below, unsigned char *record)
 {
     memset(record, 0, KILN_RAD_RECORD);
     for (uint64_t k = 0; k < 3; k++) {
@@ -92,7 +100,8 @@ void kiln_rad_put(const kiln_rad_row *row, const kiln_rad_coding *c, uint32_t de
     put_coefficients(row, c, degree, record + KILN_RAD_RECORD);
 }
 
-void kiln_rad_take(const kiln_export *e, const kiln_export_rows *rows, uint64_t i, kiln_rad_row *out)
+void kiln_rad_take(const kiln_export *e, const kiln_export_rows *rows, uint64_t i,
+                   kiln_rad_row *out)
 {
     const uint64_t n = rows->n;
     const uint32_t components = kiln_sh_components(kiln_rad_degree(e));
@@ -102,7 +111,9 @@ void kiln_rad_take(const kiln_export *e, const kiln_export_rows *rows, uint64_t 
         out->log_scale[c] = (double)rows->log_scales[c * n + i];
         out->sh0[c] = (double)rows->sh0[c * n + i];
     }
-    kiln_unit_quat((const float[4]){rows->quats[i], rows->quats[n + i], rows->quats[2 * n + i], rows->quats[3 * n + i]}, out->quat);
+    kiln_unit_quat((const float[4]){rows->quats[i], rows->quats[n + i], rows->quats[2 * n + i],
+                                    rows->quats[3 * n + i]},
+                   out->quat);
     for (uint64_t c = 0; c < components; c++) out->shN[c] = (double)rows->shN[c * n + i];
     (void)kiln_alphas(1, &rows->opacity_logits[i], &alpha);
     out->opacity = (double)alpha;

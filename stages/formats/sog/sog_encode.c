@@ -13,7 +13,7 @@
 
 #define SQRT2 1.4142135623730951
 
-/* ---- positions --------------------------------------------------------------------------------------------------------------- */
+/* ---- positions ------------------------------------------------------------------------------- */
 
 double kiln_sog_position_log(double x)
 {
@@ -21,13 +21,14 @@ double kiln_sog_position_log(double x)
     return x < 0 ? -n : n;
 }
 
-void kiln_sog_encode_means(uint64_t n, const float *means, const double origin[3], const double mins[3], const double maxs[3],
-                           uint8_t *low, uint8_t *high)
+void kiln_sog_encode_means(uint64_t n, const float *means, const double origin[3],
+                           const double mins[3], const double maxs[3], uint8_t *low, uint8_t *high)
 {
     for (uint32_t a = 0; a < 3; a++) {
         const double span = maxs[a] - mins[a], scale = span > 0 ? KILN_SOG_POSITION_MOST / span : 0;
         for (uint64_t i = 0; i < n; i++) {
-            const double at = (kiln_sog_position_log((double)means[a * n + i] + origin[a]) - mins[a]) * scale;
+            const double at =
+                (kiln_sog_position_log((double)means[a * n + i] + origin[a]) - mins[a]) * scale;
             const uint32_t code = (uint32_t)(kiln_clamp_f64(at, 0, KILN_SOG_POSITION_MOST) + 0.5);
             low[a * n + i] = (uint8_t)code;
             high[a * n + i] = (uint8_t)(code >> 8);
@@ -35,13 +36,15 @@ void kiln_sog_encode_means(uint64_t n, const float *means, const double origin[3
     }
 }
 
-/* ---- rotations --------------------------------------------------------------------------------------------------------------- */
+/* ---- rotations ------------------------------------------------------------------------------- */
 
-/* A component may be the best to leave out if it is below the largest one by less than this. Rounding moves each of the three codes
- * by at most 1 / (255 sqrt 2), and the one that is computed from them by at most three times that. */
+/* A component may be the best to leave out if it is below the largest one by less than this.
+ * Rounding moves each of the three codes by at most 1 / (255 sqrt 2), and the one that is computed
+ * from them by at most three times that. */
 static const double NEARLY = 4 / (255 * SQRT2);
 
-/* Codes the unit quaternion q without the component `left`. Returns the squared distance from q of what is decoded. */
+/* Codes the unit quaternion q without the component `left`. Returns the squared distance from q of
+ * what is decoded. */
 static double encode_without(const double q[4], uint32_t left, uint8_t code[4])
 {
     const double sign = q[left] < 0 ? -1 : 1;
@@ -64,7 +67,8 @@ static void encode_quat(const double q[4], uint8_t code[4])
     uint32_t largest = 0;
     for (uint32_t c = 1; c < 4; c++) largest = fabs(q[c]) > fabs(q[largest]) ? c : largest;
     for (uint32_t k = 0; k < 4; k++) {
-        const uint32_t c = (largest + k) & 3; /* the largest first, so that it wins where another loses as much */
+        /* the largest first, so that it wins where another loses as much */
+        const uint32_t c = (largest + k) & 3;
         uint8_t tried[4];
         if (fabs(q[c]) < fabs(q[largest]) - NEARLY) continue;
         const double lost = encode_without(q, c, tried);
@@ -91,19 +95,21 @@ void kiln_sog_encode_quats(uint64_t n, const float *quats, uint8_t *codes)
     }
 }
 
-/* ---- the rest --------------------------------------------------------------------------------------------------------------- */
+/* ---- the rest -------------------------------------------------------------------------------- */
 
 void kiln_sog_encode_opacities(uint64_t n, const float *opacity_logits, uint8_t *codes)
 {
-    for (uint64_t i = 0; i < n; i++) codes[i] = (uint8_t)(kiln_sigmoidf(opacity_logits[i]) * 255.0f + 0.5f);
+    for (uint64_t i = 0; i < n; i++)
+        codes[i] = (uint8_t)(kiln_sigmoidf(opacity_logits[i]) * 255.0f + 0.5f);
 }
 
-/* ---- spherical harmonics ---------------------------------------------------------------------------------------------------- */
+/* ---- spherical harmonics --------------------------------------------------------------------- */
 
 enum { TILE = 256 }; /* rows that are turned from planes into rows at once */
 
-void kiln_sog_encode_rows_levels(uint64_t n, uint32_t d, const float *shN, uint64_t stride, const float codebook[256],
-                                 const int16_t levels[256], int16_t *rows)
+void kiln_sog_encode_rows_levels(uint64_t n, uint32_t d, const float *shN, uint64_t stride,
+                                 const float codebook[256], const int16_t levels[256],
+                                 int16_t *rows)
 {
     uint8_t codes[TILE];
     for (uint64_t at = 0; at < n; at += TILE) {
@@ -115,7 +121,8 @@ void kiln_sog_encode_rows_levels(uint64_t n, uint32_t d, const float *shN, uint6
     }
 }
 
-uint64_t kiln_sog_encode_rows_scaled(uint64_t n, uint32_t d, const float *shN, uint64_t stride, double scale, int16_t *rows)
+uint64_t kiln_sog_encode_rows_scaled(uint64_t n, uint32_t d, const float *shN, uint64_t stride,
+                                     double scale, int16_t *rows)
 {
     uint64_t clamped = 0;
     for (uint64_t at = 0; at < n; at += TILE) {
@@ -131,12 +138,14 @@ uint64_t kiln_sog_encode_rows_scaled(uint64_t n, uint32_t d, const float *shN, u
     return clamped;
 }
 
-void kiln_sog_encode_palette(uint32_t p, uint32_t d, const int16_t levels[256], int16_t *centroids, uint8_t *codes)
+void kiln_sog_encode_palette(uint32_t p, uint32_t d, const int16_t levels[256], int16_t *centroids,
+                             uint8_t *codes)
 {
     uint8_t nearest[2 * KILN_PALETTE_LIMIT + 1];
     uint32_t k = 0;
     for (int v = -KILN_PALETTE_LIMIT; v <= KILN_PALETTE_LIMIT; v++) {
-        for (uint32_t next = k + 1; next < 256 && abs(levels[next] - v) <= abs(levels[k] - v); next++)
+        for (uint32_t next = k + 1; next < 256 && abs(levels[next] - v) <= abs(levels[k] - v);
+             next++)
             if (levels[next] != levels[k] && abs(levels[next] - v) < abs(levels[k] - v)) k = next;
         nearest[v + KILN_PALETTE_LIMIT] = (uint8_t)k;
     }

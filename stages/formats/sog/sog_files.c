@@ -14,7 +14,7 @@
 #include <string.h>
 #include <unistd.h>
 
-/* ---- images ---------------------------------------------------------------------------------------------------------------- */
+/* ---- images ---------------------------------------------------------------------------------- */
 
 enum { PIECE = 1 << 16 }; /* pixels whose codes are read at once */
 
@@ -33,8 +33,9 @@ uint64_t kiln_sog_image_ram(const kiln_export *e, uint64_t image)
 uint64_t kiln_sog_image_cost(const kiln_export *e, uint64_t image)
 {
     static const uint64_t costs[KILN_SOG_IMAGES] = {
-        [KILN_SOG_MEANS_L] = 33, [KILN_SOG_MEANS_U] = 28, [KILN_SOG_SCALES] = 53,  [KILN_SOG_QUATS] = 19,
-        [KILN_SOG_SH0] = 32,     [KILN_SOG_LABELS] = 20,  [KILN_SOG_PALETTE] = 18,
+        [KILN_SOG_MEANS_L] = 33, [KILN_SOG_MEANS_U] = 28, [KILN_SOG_SCALES] = 53,
+        [KILN_SOG_QUATS] = 19,   [KILN_SOG_SH0] = 32,     [KILN_SOG_LABELS] = 20,
+        [KILN_SOG_PALETTE] = 18,
     };
     uint64_t width, height;
     kiln_sog_picture_size(e, (uint32_t)image, &width, &height);
@@ -42,12 +43,14 @@ uint64_t kiln_sog_image_cost(const kiln_export *e, uint64_t image)
 }
 
 /* The codes of rows [first, first + n), planes [channels][n]. */
-static kiln_status read_codes(kiln_export_worker *x, uint32_t image, uint64_t first, uint64_t n, uint8_t *codes, kiln_error *err)
+static kiln_status read_codes(kiln_export_worker *x, uint32_t image, uint64_t first, uint64_t n,
+                              uint8_t *codes, kiln_error *err)
 {
     const kiln_sog_picture *pic = &kiln_sog_pictures[image];
     if (image == KILN_SOG_LABELS) {
         uint8_t *labels = codes + 2 * n; /* little-endian, as everything here */
-        KILN_TRY(kiln_export_scratch_read(x, labels, 2 * n, kiln_sog_at(x->e, KILN_SOG_AT_LABELS) + 2 * first, err));
+        KILN_TRY(kiln_export_scratch_read(x, labels, 2 * n,
+                                          kiln_sog_at(x->e, KILN_SOG_AT_LABELS) + 2 * first, err));
         for (uint64_t i = 0; i < n; i++) {
             codes[i] = labels[2 * i];
             codes[n + i] = labels[2 * i + 1];
@@ -55,12 +58,14 @@ static kiln_status read_codes(kiln_export_worker *x, uint32_t image, uint64_t fi
         return KILN_OK;
     }
     for (uint64_t c = 0; c < pic->n; c++)
-        KILN_TRY(kiln_export_scratch_read(x, codes + c * n, n,
-                                          kiln_sog_at(x->e, KILN_SOG_AT_CODES) + (pic->first + c) * x->e->n_rows + first, err));
+        KILN_TRY(kiln_export_scratch_read(
+            x, codes + c * n, n,
+            kiln_sog_at(x->e, KILN_SOG_AT_CODES) + (pic->first + c) * x->e->n_rows + first, err));
     return KILN_OK;
 }
 
-static kiln_status fill_rows(kiln_export_worker *x, uint32_t image, uint32_t *argb, uint64_t pixels, kiln_error *err)
+static kiln_status fill_rows(kiln_export_worker *x, uint32_t image, uint32_t *argb, uint64_t pixels,
+                             kiln_error *err)
 {
     const uint32_t channels = kiln_sog_pictures[image].n;
     const uint64_t n = x->e->n_rows;
@@ -83,7 +88,8 @@ static kiln_status fill_palette(kiln_export_worker *x, uint32_t *argb, kiln_erro
     const uint32_t p = kiln_sog_plan_of(x->e)->text.palette, d = kiln_sog_d(x->e);
     uint8_t *codes = NULL;
     KILN_TRY(KILN_ALLOC_UNSET(&codes, (uint64_t)p * d, "a palette", err));
-    const kiln_status st = kiln_export_scratch_read(x, codes, (uint64_t)p * d, kiln_sog_at(x->e, KILN_SOG_AT_PALETTE), err);
+    const kiln_status st = kiln_export_scratch_read(x, codes, (uint64_t)p * d,
+                                                    kiln_sog_at(x->e, KILN_SOG_AT_PALETTE), err);
     if (st == KILN_OK) kiln_sog_fill_palette(p, kiln_sog_degree(x->e), codes, argb);
     free(codes);
     return st;
@@ -96,11 +102,13 @@ kiln_status kiln_sog_image_encode(kiln_export_worker *x, uint64_t image, kiln_er
     kiln_buffer webp = {0};
     kiln_status st = KILN_OK;
     if (image == KILN_SOG_PALETTE)
-        kiln_sog_palette_size(kiln_sog_plan_of(x->e)->text.palette, kiln_sog_degree(x->e), &width, &height);
+        kiln_sog_palette_size(kiln_sog_plan_of(x->e)->text.palette, kiln_sog_degree(x->e), &width,
+                              &height);
     else
         kiln_sog_image_size(x->e->n_rows, &width, &height);
     KILN_GO(KILN_ALLOC_UNSET(&argb, width * height, "an image", err));
-    KILN_GO(image == KILN_SOG_PALETTE ? fill_palette(x, argb, err) : fill_rows(x, (uint32_t)image, argb, width * height, err));
+    KILN_GO(image == KILN_SOG_PALETTE ? fill_palette(x, argb, err)
+                                      : fill_rows(x, (uint32_t)image, argb, width * height, err));
     KILN_GO(kiln_webp_encode(argb, width, height, &webp, err));
     KILN_GO(kiln_export_scratch_result(x, "an image", &webp, kiln_webp_bytes_max(width, height),
                                        kiln_sog_picture_at(x->e, (uint32_t)image), err));
@@ -110,7 +118,8 @@ done:
     return st;
 }
 
-kiln_status kiln_sog_image_take(kiln_export_parent *p, uint64_t image, const void *result, size_t bytes, kiln_error *err)
+kiln_status kiln_sog_image_take(kiln_export_parent *p, uint64_t image, const void *result,
+                                size_t bytes, kiln_error *err)
 {
     uint64_t webp_bytes;
     if (bytes != sizeof webp_bytes || image >= KILN_SOG_IMAGES)
@@ -120,18 +129,20 @@ kiln_status kiln_sog_image_take(kiln_export_parent *p, uint64_t image, const voi
     return KILN_OK;
 }
 
-/* ---- the files -------------------------------------------------------------------------------------------------------------- */
+/* ---- the files ------------------------------------------------------------------------------- */
 
 uint64_t kiln_sog_files_ram(const kiln_export *e, uint64_t unit)
 {
     uint64_t most = 0;
     (void)unit;
-    for (uint32_t i = 0; i < KILN_SOG_IMAGES; i++) most = kiln_max_u64(most, kiln_sog_plan_of(e)->bytes[i]);
+    for (uint32_t i = 0; i < KILN_SOG_IMAGES; i++)
+        most = kiln_max_u64(most, kiln_sog_plan_of(e)->bytes[i]);
     return most + 2 * KILN_SOG_META_BYTES;
 }
 
 /* A file of the target. */
-typedef kiln_status put_fn(void *to, const char *name, const void *data, uint64_t bytes, kiln_error *err);
+typedef kiln_status put_fn(void *to, const char *name, const void *data, uint64_t bytes,
+                           kiln_error *err);
 
 /* meta.json, and the images out of scratch. */
 static kiln_status put_files(kiln_export_worker *x, put_fn *put, void *to, kiln_error *err)
@@ -155,12 +166,14 @@ done:
     return st;
 }
 
-static kiln_status put_entry(void *to, const char *name, const void *data, uint64_t bytes, kiln_error *err)
+static kiln_status put_entry(void *to, const char *name, const void *data, uint64_t bytes,
+                             kiln_error *err)
 {
     return kiln_zip_writer_add(to, name, data, bytes, err);
 }
 
-static kiln_status put_sog_file(void *to, const char *name, const void *data, uint64_t bytes, kiln_error *err)
+static kiln_status put_sog_file(void *to, const char *name, const void *data, uint64_t bytes,
+                                kiln_error *err)
 {
     const kiln_export_worker *x = to;
     char path[KILN_PATH_MAX];
@@ -184,8 +197,8 @@ kiln_status kiln_sog_files_write(kiln_export_worker *x, uint64_t unit, kiln_erro
 
 bool kiln_sog_complete(const char *target)
 {
-    static const char *const members[] = {KILN_SOG_KEY_MEANS, KILN_SOG_KEY_SCALES, KILN_SOG_KEY_QUATS, KILN_SOG_KEY_SH0,
-                                          KILN_SOG_KEY_SHN};
+    static const char *const members[] = {KILN_SOG_KEY_MEANS, KILN_SOG_KEY_SCALES,
+                                          KILN_SOG_KEY_QUATS, KILN_SOG_KEY_SH0, KILN_SOG_KEY_SHN};
     char path[KILN_PATH_MAX];
     unsigned char *text;
     size_t size, i;
@@ -193,16 +206,19 @@ bool kiln_sog_complete(const char *target)
     const char *why;
     if (kiln_path_join(path, sizeof path, target, KILN_SOG_META, NULL) != KILN_OK) return false;
     if (kiln_file_read(path, KILN_SOG_META_BYTES, &text, &size, NULL) != KILN_OK) return false;
-    bool all = kiln_json_parse((const char *)text, size, 0, path, &meta, NULL, NULL) == KILN_OK && meta;
+    bool all =
+        kiln_json_parse((const char *)text, size, 0, path, &meta, NULL, NULL) == KILN_OK && meta;
     free(text);
     for (size_t m = 0; all && m < sizeof members / sizeof *members; m++) {
-        json_array_foreach(json_object_get(json_object_get(meta, members[m]), KILN_SOG_KEY_FILES), i, file)
+        json_array_foreach(json_object_get(json_object_get(meta, members[m]), KILN_SOG_KEY_FILES),
+                           i, file)
         {
             const char *name = json_string_value(file);
             kiln_file_info info;
             all = all && name && kiln_name_is_safe(name, &why) &&
-                  kiln_path_join(path, sizeof path, target, name, NULL) == KILN_OK && kiln_is_file(path) &&
-                  kiln_file_stat(path, &info, NULL) == KILN_OK && info.size > 0;
+                  kiln_path_join(path, sizeof path, target, name, NULL) == KILN_OK &&
+                  kiln_is_file(path) && kiln_file_stat(path, &info, NULL) == KILN_OK &&
+                  info.size > 0;
         }
     }
     json_decref(meta);
@@ -212,6 +228,7 @@ bool kiln_sog_complete(const char *target)
 bool kiln_sog_is_ours(const char *name)
 {
     bool found = strcmp(name, KILN_SOG_META) == 0;
-    for (int i = 0; i < KILN_SOG_IMAGES; i++) found = found || strcmp(name, kiln_sog_pictures[i].file) == 0;
+    for (int i = 0; i < KILN_SOG_IMAGES; i++)
+        found = found || strcmp(name, kiln_sog_pictures[i].file) == 0;
     return found;
 }

@@ -41,11 +41,13 @@ void kiln_sog_fill_palette(uint32_t entries, uint32_t degree, const uint8_t *cod
     uint64_t width, height;
     kiln_sog_palette_size(entries, degree, &width, &height);
     for (uint64_t i = 0; i < width * height; i++) argb[i] = 0xff000000u;
-    for (uint32_t d = 0; d < 3 * k; d++) /* entry e begins at pixel e K, because a row has a whole number of entries */
-        for (uint64_t e = 0; e < entries; e++) argb[e * k + d / 3] |= (uint32_t)codes[(uint64_t)d * entries + e] << shift[d % 3];
+    /* entry e begins at pixel e K, because a row has a whole number of entries */
+    for (uint32_t d = 0; d < 3 * k; d++)
+        for (uint64_t e = 0; e < entries; e++)
+            argb[e * k + d / 3] |= (uint32_t)codes[(uint64_t)d * entries + e] << shift[d % 3];
 }
 
-/* ---- meta.json -------------------------------------------------------------------------------------------------------------- */
+/* ---- meta.json ------------------------------------------------------------------------------- */
 
 /* The key and a colon. */
 #define KEY(name) "\"" KILN_SOG_KEY_##name "\":"
@@ -55,7 +57,8 @@ void kiln_sog_fill_palette(uint32_t entries, uint32_t degree, const uint8_t *cod
 static kiln_status put_codebook(const float values[256], kiln_buffer *out, kiln_error *err)
 {
     KILN_TRY(kiln_buffer_printf(out, err, KEY(CODEBOOK) "["));
-    for (int k = 0; k < 256; k++) KILN_TRY(kiln_buffer_printf(out, err, k ? ",%.9g" : "%.9g", (double)values[k]));
+    for (int k = 0; k < 256; k++)
+        KILN_TRY(kiln_buffer_printf(out, err, k ? ",%.9g" : "%.9g", (double)values[k]));
     return kiln_buffer_printf(out, err, "],");
 }
 
@@ -73,21 +76,26 @@ static const char *model_of(const kiln_sog_text *t)
 kiln_status kiln_sog_meta_put(const kiln_sog_text *t, kiln_buffer *out, kiln_error *err)
 {
     const kiln_sog_picture *const p = kiln_sog_pictures;
-    KILN_TRY(kiln_buffer_printf(
-        out, err, "{" KEY(VERSION) "%d," KEY(ASSET) "{" KEY(GENERATOR) "\"SplatKiln %s\"}," KEY(COUNT) "%llu,%s" KEY(MEANS) "{",
-        KILN_SOG_VERSION, kiln_version, (unsigned long long)t->n, model_of(t)));
+    KILN_TRY(
+        kiln_buffer_printf(out, err,
+                           "{" KEY(VERSION) "%d," KEY(ASSET) "{" KEY(
+                               GENERATOR) "\"SplatKiln %s\"}," KEY(COUNT) "%llu,%s" KEY(MEANS) "{",
+                           KILN_SOG_VERSION, kiln_version, (unsigned long long)t->n, model_of(t)));
     KILN_TRY(put_bounds(KEY(MINS), t->mins, out, err));
     KILN_TRY(put_bounds(KEY(MAXS), t->maxs, out, err));
-    KILN_TRY(kiln_buffer_printf(out, err, TWO_FILES "," KEY(SCALES) "{", p[KILN_SOG_MEANS_L].file, p[KILN_SOG_MEANS_U].file));
+    KILN_TRY(kiln_buffer_printf(out, err, TWO_FILES "," KEY(SCALES) "{", p[KILN_SOG_MEANS_L].file,
+                                p[KILN_SOG_MEANS_U].file));
     KILN_TRY(put_codebook(t->log_scales, out, err));
-    KILN_TRY(kiln_buffer_printf(out, err, ONE_FILE "," KEY(QUATS) "{" ONE_FILE "," KEY(SH0) "{", p[KILN_SOG_SCALES].file,
-                                p[KILN_SOG_QUATS].file));
+    KILN_TRY(kiln_buffer_printf(out, err, ONE_FILE "," KEY(QUATS) "{" ONE_FILE "," KEY(SH0) "{",
+                                p[KILN_SOG_SCALES].file, p[KILN_SOG_QUATS].file));
     KILN_TRY(put_codebook(t->sh0, out, err));
     KILN_TRY(kiln_buffer_printf(out, err, ONE_FILE, p[KILN_SOG_SH0].file));
     if (t->degree) {
-        KILN_TRY(kiln_buffer_printf(out, err, "," KEY(SHN) "{" KEY(COUNT) "%u," KEY(BANDS) "%u,", t->palette, t->degree));
+        KILN_TRY(kiln_buffer_printf(out, err, "," KEY(SHN) "{" KEY(COUNT) "%u," KEY(BANDS) "%u,",
+                                    t->palette, t->degree));
         KILN_TRY(put_codebook(t->shN, out, err));
-        KILN_TRY(kiln_buffer_printf(out, err, TWO_FILES, p[KILN_SOG_PALETTE].file, p[KILN_SOG_LABELS].file));
+        KILN_TRY(kiln_buffer_printf(out, err, TWO_FILES, p[KILN_SOG_PALETTE].file,
+                                    p[KILN_SOG_LABELS].file));
     }
     return kiln_buffer_printf(out, err, "}");
 }

@@ -11,12 +11,15 @@
 
 enum { KILN_SOG_META_BYTES = 32 << 10 }; /* more than meta.json takes */
 /* Images of a scene of this degree: without the last two where that is 0. */
-static inline uint32_t kiln_sog_n_pictures(uint32_t degree) { return degree ? KILN_SOG_IMAGES : KILN_SOG_LABELS; }
+static inline uint32_t kiln_sog_n_pictures(uint32_t degree)
+{
+    return degree ? KILN_SOG_IMAGES : KILN_SOG_LABELS;
+}
 /* Sides of an image. n > 0 rows: multiples of 4 a side, as splat-transform has them. */
 void kiln_sog_image_size(uint64_t n, uint64_t *width, uint64_t *height);
 
-/* Pixels [first, first + n) of an image from its codes: planes [c][n], c below `channels`. A channel without codes is 0, alpha
- * 255. */
+/* Pixels [first, first + n) of an image from its codes: planes [c][n], c below `channels`. A
+ * channel without codes is 0, alpha 255. */
 void kiln_sog_fill(uint32_t channels, const uint8_t *codes, uint64_t n, uint32_t *argb);
 /* All pixels of a palette, from codes [3 K][entries]. */
 void kiln_sog_fill_palette(uint32_t entries, uint32_t degree, const uint8_t *codes, uint32_t *argb);
@@ -31,6 +34,7 @@ typedef struct {
 } kiln_sog_text;
 /* Are meta.json and the images that it names in this folder? Looks at sizes only. */
 bool kiln_sog_complete(const char *folder);
-kiln_status kiln_sog_meta_put(const kiln_sog_text *t, kiln_buffer *out, kiln_error *err) KILN_MUST_CHECK;
+kiln_status kiln_sog_meta_put(const kiln_sog_text *t, kiln_buffer *out,
+                              kiln_error *err) KILN_MUST_CHECK;
 
 #endif

@@ -13,10 +13,11 @@ static size_t skip_blanks(const unsigned char *head, size_t len, size_t at)
     return at;
 }
 
-int kiln_sog_json_score(const unsigned char *head, size_t len, const char *key, const char *first, const char *path,
-                        const char *name)
+int kiln_sog_json_score(const unsigned char *head, size_t len, const char *key, const char *first,
+                        const char *path, const char *name)
 {
-    const size_t mark = len >= 3 && memcmp(head, "\xef\xbb\xbf", 3) == 0 ? 3 : 0; /* byte order mark */
+    /* byte order mark */
+    const size_t mark = len >= 3 && memcmp(head, "\xef\xbb\xbf", 3) == 0 ? 3 : 0;
     size_t at = skip_blanks(head, len, mark);
     if (at == len || head[at] != '{') return 0;
     const unsigned char *found = memmem(head + at, len - at, key, strlen(key));
@@ -48,18 +49,21 @@ void kiln_sog_info_take(const kiln_sog_codes *c, kiln_source_info *info)
         snprintf(info->writer, sizeof info->writer, "%s", c->writer);
     }
     if (c->codebook_began_null)
-        kiln_sog_note(info, "a codebook begins with null, as old writers had it: its first value is extrapolated");
+        kiln_sog_note(
+            info,
+            "a codebook begins with null, as old writers had it: its first value is extrapolated");
 }
 
 void kiln_sog_note_unknown(const kiln_sog_codes *c, kiln_source_info *info)
 {
     if (c->unknown_tags)
-        kiln_sog_note(info, "%s taken as none",
-                      KILN_COUNT(c->unknown_tags, "rotation has no valid tag and is|rotations have no valid tag and are"));
-    if (c->unknown_labels)
         kiln_sog_note(
-            info, "%s none above degree 0",
-            KILN_COUNT(
-                c->unknown_labels,
-                "Gaussian names colours outside of the palette and gets|Gaussians name colours outside of the palette and get"));
+            info, "%s taken as none",
+            KILN_COUNT(c->unknown_tags,
+                       "rotation has no valid tag and is|rotations have no valid tag and are"));
+    if (c->unknown_labels)
+        kiln_sog_note(info, "%s none above degree 0",
+                      KILN_COUNT(c->unknown_labels,
+                                 "Gaussian names colours outside of the palette and gets|Gaussians "
+                                 "name colours outside of the palette and get"));
 }

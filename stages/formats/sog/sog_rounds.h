@@ -1,5 +1,6 @@
-/* sog_rounds -- the rounds of the SOG writer (sog_write.c), for formats that have a SOG archive inside: they write a .sog from the
- * file's beginning on, and the writer's finish makes of it what it likes. */
+/* sog_rounds -- the rounds of the SOG writer (sog_write.c), for formats that have a SOG archive
+ * inside: they write a .sog from the file's beginning on, and the writer's finish makes of it what
+ * it likes. */
 #ifndef KILN_STAGES_FORMATS_SOG_SOG_ROUNDS_H
 #define KILN_STAGES_FORMATS_SOG_SOG_ROUNDS_H
 

@@ -1,7 +1,8 @@
-/* sog_rows -- see the header. Decoding is sog.h's; positions need an exponential each, which is the product of two out of
- * tables, one for each byte of the code:
+/* sog_rows -- see the header. Decoding is sog.h's; positions need an exponential each, which is the
+ * product of two out of tables, one for each byte of the code:
  *
- *   n = mins + (maxs - mins) (256 u + l) / 65535,  exp n = exp(mins + (maxs - mins) 256 u / 65535) exp((maxs - mins) l / 65535)
+ *   n = mins + (maxs - mins) (256 u + l) / 65535,  exp n = exp(mins + (maxs - mins) 256 u / 65535)
+ *                                                  exp((maxs - mins) l / 65535)
  *   x = sign(n) (exp abs n - 1): exp n - 1 above 0, 1 - 1 / exp n below
  */
 #include "stages/formats/sog/sog_rows.h"
@@ -32,26 +33,30 @@ uint64_t kiln_sog_plane(const kiln_sog_codes *c, kiln_sog_image image, uint64_t 
 {
     const uint64_t n = c->n, palette = (uint64_t)kiln_sh_components(c->degree) * c->palette;
     uint64_t sizes[KILN_SOG_IMAGES + 1] = {[KILN_SOG_PALETTE] = palette}, at = sizeof *c;
-    for (int i = 0; i < KILN_SOG_PALETTE; i++) sizes[i] = i < KILN_SOG_LABELS || c->degree ? kiln_sog_pictures[i].n * n : 0;
+    for (int i = 0; i < KILN_SOG_PALETTE; i++)
+        sizes[i] = i < KILN_SOG_LABELS || c->degree ? kiln_sog_pictures[i].n * n : 0;
     for (int i = 0; i < (int)image; i++) at += sizes[i];
     if (bytes) *bytes = sizes[image];
     return at;
 }
 
-kiln_status kiln_sog_spool_write(int fd, const char *name, uint64_t at, const void *data, size_t n, kiln_error *err)
+kiln_status kiln_sog_spool_write(int fd, const char *name, uint64_t at, const void *data, size_t n,
+                                 kiln_error *err)
 {
     const int why = kiln_file_pwrite(fd, at, data, n, NULL);
     if (why == 0) return KILN_OK;
     return kiln_fail(err, KILN_E_IO,
-                     "cannot write the pixels of '%s' to scratch: %s; make room, or name another folder with --scratch-dir", name,
-                     strerror(why));
+                     "cannot write the pixels of '%s' to scratch: %s; make room, or name another "
+                     "folder with --scratch-dir",
+                     name, strerror(why));
 }
 
 const kiln_sog_codes *kiln_sog_rows_codes(const kiln_sog_rows *r) { return &r->codes; }
 
 uint64_t kiln_sog_rows_ram(void)
 {
-    return sizeof(kiln_sog_rows) + TILE_BYTES + (uint64_t)kiln_sh_components(KILN_SOG_DEGREE_MAX) * KILN_SOG_PALETTE_MAX;
+    return sizeof(kiln_sog_rows) + TILE_BYTES +
+           (uint64_t)kiln_sh_components(KILN_SOG_DEGREE_MAX) * KILN_SOG_PALETTE_MAX;
 }
 
 void kiln_sog_rows_free(kiln_sog_rows *r)
@@ -75,7 +80,8 @@ static void fill_tables(kiln_sog_rows *r)
     for (int b = 0; b < 256; b++) r->quats[b] = (b / 255.0 * 2 - 1) / sqrt(2.0);
 }
 
-kiln_status kiln_sog_rows_open(int fd, const char *name, uint64_t base, kiln_sog_rows **out, kiln_error *err)
+kiln_status kiln_sog_rows_open(int fd, const char *name, uint64_t base, kiln_sog_rows **out,
+                               kiln_error *err)
 {
     kiln_status st = KILN_OK;
     kiln_sog_rows *r = NULL;
@@ -100,14 +106,15 @@ done:
 }
 
 /* Rows [first, first + n) of a plane into dst. */
-static kiln_status read_image_rows(const kiln_sog_rows *r, kiln_sog_image image, uint32_t row_bytes, uint64_t first, uint64_t n,
-                                   unsigned char *dst, kiln_error *err)
+static kiln_status read_image_rows(const kiln_sog_rows *r, kiln_sog_image image, uint32_t row_bytes,
+                                   uint64_t first, uint64_t n, unsigned char *dst, kiln_error *err)
 {
     const uint64_t at = r->base + kiln_sog_plane(&r->codes, image, NULL);
     return kiln_file_read_at(r->fd, r->name, at + first * row_bytes, dst, n * row_bytes, err);
 }
 
-static kiln_status read_means(const kiln_sog_rows *r, uint64_t first, uint64_t n, double *out, uint64_t stride, kiln_error *err)
+static kiln_status read_means(const kiln_sog_rows *r, uint64_t first, uint64_t n, double *out,
+                              uint64_t stride, kiln_error *err)
 {
     const unsigned char *low = r->tile, *high = r->tile + 3 * n;
     KILN_TRY(read_image_rows(r, KILN_SOG_MEANS_L, 3, first, n, r->tile, err));
@@ -121,15 +128,16 @@ static kiln_status read_means(const kiln_sog_rows *r, uint64_t first, uint64_t n
 }
 
 /* Three channels out of row_bytes. */
-static void look_up(const float tables[3][256], const unsigned char *codes, uint32_t row_bytes, uint64_t n, float *out,
-                    uint64_t stride)
+static void look_up(const float tables[3][256], const unsigned char *codes, uint32_t row_bytes,
+                    uint64_t n, float *out, uint64_t stride)
 {
     for (uint32_t a = 0; a < 3; a++)
         for (uint64_t i = 0; i < n; i++) out[a * stride + i] = tables[a][codes[i * row_bytes + a]];
 }
 
 /* The three that are not the largest stand in their order w x y z; no valid tag: no rotation. */
-static void decode_quat(const kiln_sog_rows *r, const unsigned char code[4], float *out, uint64_t stride)
+static void decode_quat(const kiln_sog_rows *r, const unsigned char code[4], float *out,
+                        uint64_t stride)
 {
     const uint32_t largest = code[3] - (uint32_t)KILN_SOG_QUAT_TAG;
     const double q[3] = {r->quats[code[0]], r->quats[code[1]], r->quats[code[2]]};
@@ -144,16 +152,19 @@ static void decode_quat(const kiln_sog_rows *r, const unsigned char code[4], flo
     }
 }
 
-static kiln_status read_colours(const kiln_sog_rows *r, uint64_t first, uint64_t n, kiln_rows *out, uint64_t at, kiln_error *err)
+static kiln_status read_colours(const kiln_sog_rows *r, uint64_t first, uint64_t n, kiln_rows *out,
+                                uint64_t at, kiln_error *err)
 {
     KILN_TRY(read_image_rows(r, KILN_SOG_SH0, 4, first, n, r->tile, err));
     look_up(r->codes.sh0, r->tile, 4, n, out->sh0 + at, out->n);
-    for (uint64_t i = 0; i < n; i++) out->opacity_logits[at + i] = r->codes.opacity_logits[r->tile[4 * i + 3]];
+    for (uint64_t i = 0; i < n; i++)
+        out->opacity_logits[at + i] = r->codes.opacity_logits[r->tile[4 * i + 3]];
     return KILN_OK;
 }
 
 /* A label outside of the palette means zeros. */
-static kiln_status read_shN(const kiln_sog_rows *r, uint64_t first, uint64_t n, float *out, uint64_t stride, kiln_error *err)
+static kiln_status read_shN(const kiln_sog_rows *r, uint64_t first, uint64_t n, float *out,
+                            uint64_t stride, kiln_error *err)
 {
     const uint32_t m = kiln_sh_components(r->codes.degree), palette = r->codes.palette;
     uint16_t *labels = (uint16_t *)(void *)r->tile;
@@ -174,8 +185,8 @@ static kiln_status read_shN(const kiln_sog_rows *r, uint64_t first, uint64_t n, 
     return KILN_OK;
 }
 
-static kiln_status read_tile(const kiln_sog_rows *r, uint64_t first, uint64_t n, uint32_t degree, kiln_rows *out, uint64_t at,
-                             kiln_error *err)
+static kiln_status read_tile(const kiln_sog_rows *r, uint64_t first, uint64_t n, uint32_t degree,
+                             kiln_rows *out, uint64_t at, kiln_error *err)
 {
     KILN_TRY(read_means(r, first, n, out->means + at, out->n, err));
     KILN_TRY(read_image_rows(r, KILN_SOG_SCALES, 3, first, n, r->tile, err));
@@ -189,10 +200,11 @@ static kiln_status read_tile(const kiln_sog_rows *r, uint64_t first, uint64_t n,
     return KILN_OK;
 }
 
-kiln_status kiln_sog_rows_read(kiln_sog_rows *r, uint64_t first, uint64_t n, uint32_t degree, kiln_rows *out, uint64_t at,
-                               kiln_error *err)
+kiln_status kiln_sog_rows_read(kiln_sog_rows *r, uint64_t first, uint64_t n, uint32_t degree,
+                               kiln_rows *out, uint64_t at, kiln_error *err)
 {
     for (uint64_t i = 0; i < n; i += TILE_ROWS)
-        KILN_TRY(read_tile(r, first + i, n - i < TILE_ROWS ? n - i : TILE_ROWS, degree, out, at + i, err));
+        KILN_TRY(read_tile(r, first + i, n - i < TILE_ROWS ? n - i : TILE_ROWS, degree, out, at + i,
+                           err));
     return KILN_OK;
 }

@@ -1,5 +1,5 @@
-/* sog_scratch -- see the header. The scratch file has holes: a place is as long as what could ever come there, and a disk stores
- * only what was written. */
+/* sog_scratch -- see the header. The scratch file has holes: a place is as long as what could ever
+ * come there, and a disk stores only what was written. */
 #include "stages/formats/sog/sog_scratch.h"
 
 #include "base/checked.h"
@@ -11,7 +11,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-/* ---- places ----------------------------------------------------------------------------------------------------------------- */
+/* ---- places ---------------------------------------------------------------------------------- */
 
 /* A bin that is not empty, as it lies in scratch. */
 typedef struct {
@@ -31,28 +31,49 @@ typedef struct {
 } counts_head;
 
 static const uint64_t BINS_MAX = (uint64_t)KILN_SOG_BOOKS * KILN_CODEBOOK_BINS;
-static const uint64_t COUNTS_MAX = sizeof(counts_head) + (uint64_t)KILN_SOG_BOOKS * KILN_CODEBOOK_BINS * sizeof(full_bin);
+static const uint64_t COUNTS_MAX =
+    sizeof(counts_head) + (uint64_t)KILN_SOG_BOOKS * KILN_CODEBOOK_BINS * sizeof(full_bin);
 
 const kiln_sog_plan *kiln_sog_plan_of(const kiln_export *e) { return e->plan; }
 
-kiln_sog_plan *kiln_sog_plan_to_fill(kiln_export_parent *p) { return (kiln_sog_plan *)(void *)p->plan->data; }
+kiln_sog_plan *kiln_sog_plan_to_fill(kiln_export_parent *p)
+{
+    return (kiln_sog_plan *)(void *)p->plan->data;
+}
 
-uint32_t kiln_sog_degree(const kiln_export *e) { return kiln_export_degree(e, KILN_SOG_DEGREE_MAX); }
+uint32_t kiln_sog_degree(const kiln_export *e)
+{
+    return kiln_export_degree(e, KILN_SOG_DEGREE_MAX);
+}
 
 uint32_t kiln_sog_d(const kiln_export *e) { return kiln_sh_components(kiln_sog_degree(e)); }
 
-uint32_t kiln_sog_p(const kiln_export *e) { return (uint32_t)kiln_min_u64(e->n_rows, KILN_SOG_PALETTE_MAX); }
+uint32_t kiln_sog_p(const kiln_export *e)
+{
+    return (uint32_t)kiln_min_u64(e->n_rows, KILN_SOG_PALETTE_MAX);
+}
 
-uint64_t kiln_sog_sample(const kiln_export *e) { return kiln_min_u64(e->n_rows, KILN_PALETTE_ROWS_MAX); }
+uint64_t kiln_sog_sample(const kiln_export *e)
+{
+    return kiln_min_u64(e->n_rows, KILN_PALETTE_ROWS_MAX);
+}
 
-/* Rows in equal steps: row j of the sample is floor(j n_rows / sample). 2^20 times a count below 2^32 fits. */
-uint64_t kiln_sog_sample_row(const kiln_export *e, uint64_t j) { return j * e->n_rows / kiln_sog_sample(e); }
-uint64_t kiln_sog_sample_from(const kiln_export *e, uint64_t first) { return kiln_div_up(first * kiln_sog_sample(e), e->n_rows); }
+/* Rows in equal steps: row j of the sample is floor(j n_rows / sample). 2^20 times a count below
+ * 2^32 fits. */
+uint64_t kiln_sog_sample_row(const kiln_export *e, uint64_t j)
+{
+    return j * e->n_rows / kiln_sog_sample(e);
+}
+uint64_t kiln_sog_sample_from(const kiln_export *e, uint64_t first)
+{
+    return kiln_div_up(first * kiln_sog_sample(e), e->n_rows);
+}
 
 void kiln_sog_picture_size(const kiln_export *e, uint32_t image, uint64_t *width, uint64_t *height)
 {
     if (image == KILN_SOG_PALETTE)
-        kiln_sog_palette_size(kiln_sog_p(e), kiln_export_degree(e, KILN_SOG_DEGREE_MAX), width, height);
+        kiln_sog_palette_size(kiln_sog_p(e), kiln_export_degree(e, KILN_SOG_DEGREE_MAX), width,
+                              height);
     else
         kiln_sog_image_size(e->n_rows, width, height);
 }
@@ -86,7 +107,7 @@ uint64_t kiln_sog_picture_at(const kiln_export *e, uint32_t image)
     return at;
 }
 
-/* ---- counts ----------------------------------------------------------------------------------------------------------------- */
+/* ---- counts ---------------------------------------------------------------------------------- */
 
 uint64_t kiln_sog_counts_ram(void) { return COUNTS_MAX + sizeof(kiln_codebook_counts); }
 
@@ -106,7 +127,8 @@ static uint64_t take_bins(kiln_codebook_counts *c, book_head *head, full_bin *ou
 
 uint64_t kiln_sog_counts_memory_bytes(void) { return BINS_MAX * sizeof(full_bin); }
 
-kiln_status kiln_sog_counts_put(kiln_export_worker *x, uint64_t unit, kiln_sog_counts *c, void *memory, kiln_error *err)
+kiln_status kiln_sog_counts_put(kiln_export_worker *x, uint64_t unit, kiln_sog_counts *c,
+                                void *memory, kiln_error *err)
 {
     const uint64_t at = kiln_sog_at(x->e, KILN_SOG_AT_COUNTS) + unit * COUNTS_MAX;
     counts_head head = {.largest = c->largest, .squares = c->squares};
@@ -119,17 +141,21 @@ kiln_status kiln_sog_counts_put(kiln_export_worker *x, uint64_t unit, kiln_sog_c
 }
 
 /* Where the bins of a book begin among those of all. */
-static kiln_status find_bins(const counts_head *head, uint32_t book, uint64_t *first, kiln_error *err)
+static kiln_status find_bins(const counts_head *head, uint32_t book, uint64_t *first,
+                             kiln_error *err)
 {
     uint64_t n = 0;
     for (uint32_t b = 0; b < KILN_SOG_BOOKS; b++) {
         if (b == book) *first = n;
         n += head->books[b].n_bins;
     }
-    return n <= BINS_MAX ? KILN_OK : kiln_fail(err, KILN_E_BUG, "counts of %llu bins in scratch", (unsigned long long)n);
+    return n <= BINS_MAX ? KILN_OK
+                         : kiln_fail(err, KILN_E_BUG, "counts of %llu bins in scratch",
+                                     (unsigned long long)n);
 }
 
-kiln_status kiln_sog_counts_add(kiln_export_worker *x, uint64_t unit, uint32_t book, kiln_sog_counts *c, kiln_error *err)
+kiln_status kiln_sog_counts_add(kiln_export_worker *x, uint64_t unit, uint32_t book,
+                                kiln_sog_counts *c, kiln_error *err)
 {
     const uint64_t at = kiln_sog_at(x->e, KILN_SOG_AT_COUNTS) + unit * COUNTS_MAX;
     kiln_status st = KILN_OK;
@@ -141,11 +167,13 @@ kiln_status kiln_sog_counts_add(kiln_export_worker *x, uint64_t unit, uint32_t b
     const book_head *const from = &head.books[book];
     kiln_codebook_counts *const to = &c->books[book];
     KILN_GO(KILN_ALLOC_UNSET(&bins, from->n_bins, "counts of values", err));
-    KILN_GO(kiln_export_scratch_read(x, bins, from->n_bins * sizeof *bins, at + sizeof head + first * sizeof *bins, err));
+    KILN_GO(kiln_export_scratch_read(x, bins, from->n_bins * sizeof *bins,
+                                     at + sizeof head + first * sizeof *bins, err));
     c->largest = head.largest > c->largest ? head.largest : c->largest;
     c->squares += head.squares;
     for (uint32_t i = 0; i < from->n_bins; i++) {
-        const uint32_t bin = bins[i].bin % KILN_CODEBOOK_BINS; /* scratch is our own; a bit that flipped writes nowhere else */
+        /* scratch is our own; a bit that flipped writes nowhere else */
+        const uint32_t bin = bins[i].bin % KILN_CODEBOOK_BINS;
         to->count[bin] += bins[i].count;
         to->low[bin] += bins[i].low;
     }

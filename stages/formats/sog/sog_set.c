@@ -16,8 +16,8 @@
 #include <strings.h>
 #include <unistd.h>
 
-/* Of all images together: bytes decoded for each byte stored, and what is let pass anyhow. Real scenes need about 3; a picture of
- * one colour needs no byte a pixel. */
+/* Of all images together: bytes decoded for each byte stored, and what is let pass anyhow. Real
+ * scenes need about 3; a picture of one colour needs no byte a pixel. */
 enum { RATIO_MAX = 1024, RATIO_FREE = 64 << 20 };
 
 typedef struct {
@@ -45,7 +45,10 @@ void kiln_sog_set_free(kiln_sog_set *s)
 
 const kiln_sog_codes *kiln_sog_set_codes(const kiln_sog_set *s) { return &s->meta.codes; }
 
-static uint64_t palette_bytes(const kiln_sog_codes *c) { return (uint64_t)kiln_sh_components(c->degree) * c->palette; }
+static uint64_t palette_bytes(const kiln_sog_codes *c)
+{
+    return (uint64_t)kiln_sh_components(c->degree) * c->palette;
+}
 
 uint64_t kiln_sog_set_image_ram(const kiln_sog_set *s)
 {
@@ -53,22 +56,27 @@ uint64_t kiln_sog_set_image_ram(const kiln_sog_set *s)
     for (int i = 0; i < KILN_SOG_IMAGES; i++) {
         const image *m = &s->images[i];
         const uint64_t pixels = 4 * (uint64_t)m->width * m->height;
-        if (s->meta.files[i]) most = kiln_max_u64(most, m->bytes + pixels + kiln_webp_decode_ram(m->width, m->height));
+        if (s->meta.files[i])
+            most =
+                kiln_max_u64(most, m->bytes + pixels + kiln_webp_decode_ram(m->width, m->height));
     }
     return most + palette_bytes(&s->meta.codes) + KILN_ZIP_READ_RAM;
 }
 
-/* meta.json as text, and as the tree that jansson makes of the three codebooks; the directory of an archive. */
+/* meta.json as text, and as the tree that jansson makes of the three codebooks; the directory of an
+ * archive. */
 uint64_t kiln_sog_set_ram(void) { return sizeof(kiln_sog_set) + (4 << 20); }
 
-/* ---- the files --------------------------------------------------------------------------------------------------- */
+/* ---- the files ------------------------------------------------------------------------------- */
 
-static kiln_status image_path(const kiln_sog_set *s, const char *file, char path[KILN_PATH_MAX], kiln_error *err)
+static kiln_status image_path(const kiln_sog_set *s, const char *file, char path[KILN_PATH_MAX],
+                              kiln_error *err)
 {
     return kiln_path_join(path, KILN_PATH_MAX, s->folder, file, err);
 }
 
-static kiln_status real_image_path(const kiln_sog_set *s, const char *file, char real[KILN_PATH_MAX], kiln_error *err)
+static kiln_status real_image_path(const kiln_sog_set *s, const char *file,
+                                   char real[KILN_PATH_MAX], kiln_error *err)
 {
     char path[KILN_PATH_MAX];
     const char *why;
@@ -83,7 +91,8 @@ static kiln_status find_image(const kiln_sog_set *s, const char *file, image *ou
     kiln_file_info info;
     if (s->is_archive) {
         out->entry = kiln_zip_find(&s->zip, file);
-        if (!out->entry) return kiln_fail(err, KILN_E_INPUT, "the image '%s' is missing in '%s'", file, s->name);
+        if (!out->entry)
+            return kiln_fail(err, KILN_E_INPUT, "the image '%s' is missing in '%s'", file, s->name);
         out->bytes = out->entry->size;
         return KILN_OK;
     }
@@ -94,8 +103,8 @@ static kiln_status find_image(const kiln_sog_set *s, const char *file, image *ou
 }
 
 /* The first `bytes` of an image. */
-static kiln_status read_sog_image(const kiln_sog_set *s, const char *file, const image *m, void *dst, uint64_t bytes,
-                                  kiln_error *err)
+static kiln_status read_sog_image(const kiln_sog_set *s, const char *file, const image *m,
+                                  void *dst, uint64_t bytes, kiln_error *err)
 {
     char path[KILN_PATH_MAX];
     int fd;
@@ -107,39 +116,47 @@ static kiln_status read_sog_image(const kiln_sog_set *s, const char *file, const
     return st;
 }
 
-static kiln_status refuse_image(const kiln_sog_set *s, const char *file, const char *why, kiln_error *err)
+static kiln_status refuse_image(const kiln_sog_set *s, const char *file, const char *why,
+                                kiln_error *err)
 {
     return kiln_fail(err, KILN_E_INPUT, "the image '%s' of '%s' is %s", file, s->name, why);
 }
 
-/* ---- open -------------------------------------------------------------------------------------------------------- */
+/* ---- open ------------------------------------------------------------------------------------ */
 
 static kiln_status read_archive_meta(kiln_sog_set *s, json_t **out, kiln_error *err)
 {
     kiln_status st = KILN_OK;
     char *text = NULL, label[KILN_PATH_MAX + 16];
     const kiln_zip_entry *e = kiln_zip_find(&s->zip, KILN_SOG_META);
-    if (!e) return kiln_fail(err, KILN_E_INPUT, "'%s' is a ZIP archive that holds no meta.json, so it is no SOG file", s->name);
+    if (!e)
+        return kiln_fail(err, KILN_E_INPUT,
+                         "'%s' is a ZIP archive that holds no meta.json, so it is no SOG file",
+                         s->name);
     if (e->size > KILN_SOG_META_MAX)
-        return kiln_fail(err, KILN_E_INPUT, "meta.json in '%s' has %llu bytes; more than a MiB is no meta.json of SOG", s->name,
-                         (unsigned long long)e->size);
+        return kiln_fail(err, KILN_E_INPUT,
+                         "meta.json in '%s' has %llu bytes; more than a MiB is no meta.json of SOG",
+                         s->name, (unsigned long long)e->size);
     snprintf(label, sizeof label, "%s: meta.json", s->name);
     KILN_GO(KILN_ALLOC(&text, e->size + 1, "meta.json", err));
     KILN_GO(kiln_zip_read(&s->zip, e, text, e->size, err));
-    KILN_GO(kiln_json_text_read(label, (unsigned char *)text, e->size, KILN_SOG_META_TREE_MAX, out, err));
+    KILN_GO(kiln_json_text_read(label, (unsigned char *)text, e->size, KILN_SOG_META_TREE_MAX, out,
+                                err));
 done:
     free(text);
     return st;
 }
 
-static kiln_status read_file_meta(const kiln_sog_set *s, const char *path, json_t **out, kiln_error *err)
+static kiln_status read_file_meta(const kiln_sog_set *s, const char *path, json_t **out,
+                                  kiln_error *err)
 {
     unsigned char *text;
     size_t size;
     kiln_file_info info;
     KILN_TRY(kiln_file_stat(path, &info, err));
     if (info.size > KILN_SOG_META_MAX)
-        return kiln_fail(err, KILN_E_INPUT, "'%s' has %llu bytes; more than a MiB is no meta.json of SOG", s->name,
+        return kiln_fail(err, KILN_E_INPUT,
+                         "'%s' has %llu bytes; more than a MiB is no meta.json of SOG", s->name,
                          (unsigned long long)info.size);
     KILN_TRY(kiln_file_read(path, KILN_SOG_META_MAX, &text, &size, err));
     const kiln_status st = kiln_json_text_read(path, text, size, KILN_SOG_META_TREE_MAX, out, err);
@@ -185,15 +202,21 @@ static kiln_status check_palette(kiln_sog_set *s, kiln_error *err)
     uint64_t width, height;
     if (c->degree == UINT32_MAX) {
         c->degree = KILN_SOG_DEGREE_MAX;
-        while (c->degree && m->width != KILN_SOG_ENTRIES_A_ROW * kiln_sh_coefficients(c->degree)) c->degree--;
-        c->palette = (uint32_t)kiln_min_u64(KILN_SOG_ENTRIES_A_ROW * (uint64_t)m->height, KILN_SOG_PALETTE_MAX);
-        if (c->degree == 0) return refuse_image(s, file, "of another width than 192, 512 or 960 pixels, so no palette", err);
+        while (c->degree && m->width != KILN_SOG_ENTRIES_A_ROW * kiln_sh_coefficients(c->degree))
+            c->degree--;
+        c->palette = (uint32_t)kiln_min_u64(KILN_SOG_ENTRIES_A_ROW * (uint64_t)m->height,
+                                            KILN_SOG_PALETTE_MAX);
+        if (c->degree == 0)
+            return refuse_image(s, file,
+                                "of another width than 192, 512 or 960 pixels, so no palette", err);
     }
     kiln_sog_palette_size(c->palette, c->degree, &width, &height);
     if (m->width == width && m->height >= height) return KILN_OK;
-    return kiln_fail(err, KILN_E_INPUT, "the palette '%s' of '%s' has %u x %u pixels; %u entries of degree %u take %llu x %llu",
-                     file, s->name, m->width, m->height, c->palette, c->degree, (unsigned long long)width,
-                     (unsigned long long)height);
+    return kiln_fail(
+        err, KILN_E_INPUT,
+        "the palette '%s' of '%s' has %u x %u pixels; %u entries of degree %u take %llu x %llu",
+        file, s->name, m->width, m->height, c->palette, c->degree, (unsigned long long)width,
+        (unsigned long long)height);
 }
 
 static kiln_status check_sizes(kiln_sog_set *s, kiln_error *err)
@@ -207,15 +230,20 @@ static kiln_status check_sizes(kiln_sog_set *s, kiln_error *err)
         stored += m->bytes;
         decoded += 4 * (uint64_t)m->width * m->height;
         if (i != KILN_SOG_PALETTE && (m->width != first->width || m->height != first->height))
-            return kiln_fail(err, KILN_E_INPUT, "the image '%s' of '%s' has %u x %u pixels, and '%s' %u x %u", s->meta.files[i],
-                             s->name, m->width, m->height, s->meta.files[KILN_SOG_MEANS_L], first->width, first->height);
+            return kiln_fail(err, KILN_E_INPUT,
+                             "the image '%s' of '%s' has %u x %u pixels, and '%s' %u x %u",
+                             s->meta.files[i], s->name, m->width, m->height,
+                             s->meta.files[KILN_SOG_MEANS_L], first->width, first->height);
     }
     if (s->meta.count > (double)pixels)
-        return kiln_fail(err, KILN_E_INPUT, "the images of '%s' have %u x %u pixels, too few for its %.0f Gaussians", s->name,
-                         first->width, first->height, s->meta.count);
+        return kiln_fail(err, KILN_E_INPUT,
+                         "the images of '%s' have %u x %u pixels, too few for its %.0f Gaussians",
+                         s->name, first->width, first->height, s->meta.count);
     if (decoded > RATIO_FREE && (decoded - RATIO_FREE) / RATIO_MAX > stored)
-        return kiln_fail(err, KILN_E_INPUT, "the images of '%s' would decode to %llu bytes from %llu, which no scene does", s->name,
-                         (unsigned long long)decoded, (unsigned long long)stored);
+        return kiln_fail(
+            err, KILN_E_INPUT,
+            "the images of '%s' would decode to %llu bytes from %llu, which no scene does", s->name,
+            (unsigned long long)decoded, (unsigned long long)stored);
     s->meta.codes.n = (uint64_t)s->meta.count;
     return KILN_OK;
 }
@@ -240,7 +268,8 @@ static kiln_status begins_archive(const char *path, bool *out, kiln_error *err)
 static kiln_status set_names(kiln_sog_set *s, const char *path, const char *name, kiln_error *err)
 {
     const size_t folder = (size_t)(kiln_path_base(name) - name);
-    if (strlen(name) >= sizeof s->name) return kiln_fail(err, KILN_E_INPUT, "the path '%.200s...' is too long", name);
+    if (strlen(name) >= sizeof s->name)
+        return kiln_fail(err, KILN_E_INPUT, "the path '%.200s...' is too long", name);
     snprintf(s->name, sizeof s->name, "%s", name);
     snprintf(s->folder, sizeof s->folder, "%.*s", folder ? (int)folder : 1, folder ? name : ".");
     s->zip.fd = -1;
@@ -250,7 +279,8 @@ static kiln_status set_names(kiln_sog_set *s, const char *path, const char *name
     return KILN_OK;
 }
 
-kiln_status kiln_sog_set_open(const char *path, const char *name, kiln_sog_set **out, kiln_error *err)
+kiln_status kiln_sog_set_open(const char *path, const char *name, kiln_sog_set **out,
+                              kiln_error *err)
 {
     kiln_status st = KILN_OK;
     kiln_sog_set *s = NULL;
@@ -271,7 +301,8 @@ done:
 
 bool kiln_sog_set_is_archive(const kiln_sog_set *s) { return s->is_archive; }
 
-kiln_status kiln_sog_set_members(const kiln_sog_set *s, kiln_member_fn *add, void *context, kiln_error *err)
+kiln_status kiln_sog_set_members(const kiln_sog_set *s, kiln_member_fn *add, void *context,
+                                 kiln_error *err)
 {
     char path[KILN_PATH_MAX];
     for (int i = 0; i < KILN_SOG_IMAGES && !s->is_archive; i++) {
@@ -282,7 +313,7 @@ kiln_status kiln_sog_set_members(const kiln_sog_set *s, kiln_member_fn *add, voi
     return KILN_OK;
 }
 
-/* ---- spool ------------------------------------------------------------------------------------------------------- */
+/* ---- spool ----------------------------------------------------------------------------------- */
 
 /* The pixels become a plane in their own place: it is never longer. */
 static void keep_channels(unsigned char *rgba, uint64_t n, uint32_t channels)
@@ -291,15 +322,18 @@ static void keep_channels(unsigned char *rgba, uint64_t n, uint32_t channels)
         for (uint32_t c = 0; c < channels; c++) rgba[channels * i + c] = rgba[4 * i + c];
 }
 
-static kiln_status write_palette(const kiln_sog_set *s, const unsigned char *rgba, int fd, uint64_t at, kiln_error *err)
+static kiln_status write_palette(const kiln_sog_set *s, const unsigned char *rgba, int fd,
+                                 uint64_t at, kiln_error *err)
 {
     const kiln_sog_codes *c = &s->meta.codes;
     const uint32_t k = kiln_sh_coefficients(c->degree), width = s->images[KILN_SOG_PALETTE].width;
     unsigned char *plane = NULL;
     KILN_TRY(KILN_ALLOC_UNSET(&plane, palette_bytes(c), "a palette", err));
     for (uint64_t e = 0; e < c->palette; e++) {
-        const unsigned char *pixels = rgba + 4 * (e / KILN_SOG_ENTRIES_A_ROW * width + e % KILN_SOG_ENTRIES_A_ROW * k);
-        for (uint32_t i = 0; i < 3 * k; i++) plane[(uint64_t)i * c->palette + e] = pixels[4 * (i / 3) + i % 3];
+        const unsigned char *pixels =
+            rgba + 4 * (e / KILN_SOG_ENTRIES_A_ROW * width + e % KILN_SOG_ENTRIES_A_ROW * k);
+        for (uint32_t i = 0; i < 3 * k; i++)
+            plane[(uint64_t)i * c->palette + e] = pixels[4 * (i / 3) + i % 3];
     }
     const kiln_status st = kiln_sog_spool_write(fd, s->name, at, plane, palette_bytes(c), err);
     free(plane);
@@ -309,12 +343,14 @@ static kiln_status write_palette(const kiln_sog_set *s, const unsigned char *rgb
 static void count_unknown(kiln_sog_set *s, kiln_sog_image which, const unsigned char *rgba)
 {
     kiln_sog_codes *c = &s->meta.codes;
-    for (uint64_t i = 0; i < c->n && which == KILN_SOG_QUATS; i++) c->unknown_tags += rgba[4 * i + 3] < KILN_SOG_QUAT_TAG;
+    for (uint64_t i = 0; i < c->n && which == KILN_SOG_QUATS; i++)
+        c->unknown_tags += rgba[4 * i + 3] < KILN_SOG_QUAT_TAG;
     for (uint64_t i = 0; i < c->n && which == KILN_SOG_LABELS; i++)
         c->unknown_labels += (uint32_t)rgba[4 * i] + 256u * rgba[4 * i + 1] >= c->palette;
 }
 
-static kiln_status write_plane(kiln_sog_set *s, kiln_sog_image which, unsigned char *rgba, int fd, uint64_t base, kiln_error *err)
+static kiln_status write_plane(kiln_sog_set *s, kiln_sog_image which, unsigned char *rgba, int fd,
+                               uint64_t base, kiln_error *err)
 {
     uint64_t bytes;
     const uint64_t at = base + kiln_sog_plane(&s->meta.codes, which, &bytes);
@@ -324,7 +360,8 @@ static kiln_status write_plane(kiln_sog_set *s, kiln_sog_image which, unsigned c
     return kiln_sog_spool_write(fd, s->name, at, rgba, bytes, err);
 }
 
-static kiln_status spool_image(kiln_sog_set *s, kiln_sog_image which, int fd, uint64_t base, kiln_error *err)
+static kiln_status spool_image(kiln_sog_set *s, kiln_sog_image which, int fd, uint64_t base,
+                               kiln_error *err)
 {
     kiln_status st = KILN_OK;
     unsigned char *data = NULL, *rgba = NULL;
@@ -344,7 +381,8 @@ done:
     return st;
 }
 
-kiln_status kiln_sog_set_spool(kiln_sog_set *s, int fd, uint64_t base, unsigned threads, kiln_error *err)
+kiln_status kiln_sog_set_spool(kiln_sog_set *s, int fd, uint64_t base, unsigned threads,
+                               kiln_error *err)
 {
     kiln_status st[KILN_SOG_IMAGES] = {KILN_OK};
     kiln_error why[KILN_SOG_IMAGES];

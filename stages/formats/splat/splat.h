@@ -1,7 +1,8 @@
-/* splat -- the layout of .splat of antimatter15's viewer, for reader and writer: rows of 32 bytes and nothing else, little-endian
- * (antimatter15/splat convert.py and main.js).
+/* splat -- the layout of .splat of antimatter15's viewer, for reader and writer: rows of 32 bytes
+ * and nothing else, little-endian (antimatter15/splat convert.py and main.js).
  *
- *   0  3 f32 x y z     12  3 f32 scale, linear     24  4 u8 red green blue alpha     28  4 u8 quaternion w x y z, 128 q + 128
+ *   0  3 f32 x y z     12  3 f32 scale, linear     24  4 u8 red green blue alpha     28  4 u8
+ *       quaternion w x y z, 128 q + 128
  */
 #ifndef KILN_STAGES_FORMATS_SPLAT_SPLAT_H
 #define KILN_STAGES_FORMATS_SPLAT_SPLAT_H

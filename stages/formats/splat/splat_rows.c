@@ -37,7 +37,8 @@ static void pack_colours(const float *sh0, uint64_t n, unsigned char *to, kiln_s
     moved->colours += (uint64_t)beyond;
 }
 
-/* A quaternion that came from codes is written with these again, though its length is not 1: readers normalise. */
+/* A quaternion that came from codes is written with these again, though its length is not 1:
+ * readers normalise. */
 static bool keep_codes(const float q[4], unsigned char codes[4])
 {
     bool any = false;
@@ -58,18 +59,22 @@ static void pack_quat(const float q[4], unsigned char codes[4])
     if (keep_codes(q, codes)) return;
     kiln_unit_quat(q, unit);
     for (int c = 0; c < 4; c++) {
-        const double u = unit[c] * (double)KILN_SPLAT_QUAT_STEPS + ((double)KILN_SPLAT_QUAT_STEPS + 0.5);
+        const double u =
+            unit[c] * (double)KILN_SPLAT_QUAT_STEPS + ((double)KILN_SPLAT_QUAT_STEPS + 0.5);
         codes[c] = (unsigned char)(u < 255.0 ? u : 255.0); /* at least 0.5 */
     }
 }
 
-void kiln_splat_pack(const kiln_splat_planes *p, uint64_t first, uint64_t n, unsigned char *rows, kiln_splat_moved *moved)
+void kiln_splat_pack(const kiln_splat_planes *p, uint64_t first, uint64_t n, unsigned char *rows,
+                     kiln_splat_moved *moved)
 {
     for (uint64_t at = 0; at < n; at += TILE, rows += TILE * ROW) {
         const uint64_t m = n - at < TILE ? n - at : TILE, row = first + at;
         for (uint64_t c = 0; c < 3; c++) {
-            for (uint64_t i = 0; i < m; i++) kiln_put_f32(rows + i * ROW + c * 4, p->means[c * p->n + row + i]);
-            pack_scales(p->log_scales + c * p->n + row, m, rows + KILN_SPLAT_SCALE_AT + c * 4, moved);
+            for (uint64_t i = 0; i < m; i++)
+                kiln_put_f32(rows + i * ROW + c * 4, p->means[c * p->n + row + i]);
+            pack_scales(p->log_scales + c * p->n + row, m, rows + KILN_SPLAT_SCALE_AT + c * 4,
+                        moved);
             pack_colours(p->sh0 + c * p->n + row, m, rows + KILN_SPLAT_COLOUR_AT + c, moved);
         }
         kiln_opacity_codes(m, p->opacity_logits + row, rows + KILN_SPLAT_ALPHA_AT, ROW);
@@ -84,6 +89,6 @@ void kiln_splat_pack(const kiln_splat_planes *p, uint64_t first, uint64_t n, uns
 double kiln_splat_importance(const unsigned char row[KILN_SPLAT_ROW_BYTES])
 {
     const unsigned char *scale = row + KILN_SPLAT_SCALE_AT;
-    return (double)kiln_get_f32(scale) * (double)kiln_get_f32(scale + 4) * (double)kiln_get_f32(scale + 8) *
-           (double)row[KILN_SPLAT_ALPHA_AT];
+    return (double)kiln_get_f32(scale) * (double)kiln_get_f32(scale + 4) *
+           (double)kiln_get_f32(scale + 8) * (double)row[KILN_SPLAT_ALPHA_AT];
 }

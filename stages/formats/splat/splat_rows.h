@@ -1,8 +1,9 @@
 /* splat_rows -- Gaussians to the rows of .splat (splat.h).
  *
- * Every code is the nearest: what a reader makes of it is within half a step, where antimatter15's own writer, which truncates,
- * stays within one. The one exception is a component of a quaternion above 127.5 / 128, whose code ends at 255: 127 / 128. Nothing
- * here allocates or fails; any thread. */
+ * Every code is the nearest: what a reader makes of it is within half a step, where antimatter15's
+ * own writer, which truncates, stays within one. The one exception is a component of a quaternion
+ * above 127.5 / 128, whose code ends at 255: 127 / 128. Nothing here allocates or fails; any
+ * thread. */
 #ifndef KILN_STAGES_FORMATS_SPLAT_SPLAT_ROWS_H
 #define KILN_STAGES_FORMATS_SPLAT_SPLAT_ROWS_H
 
@@ -22,7 +23,8 @@ typedef struct {
 } kiln_splat_moved;
 
 /* rows [n][32] = rows [first, first + n). *moved is added to. */
-void kiln_splat_pack(const kiln_splat_planes *p, uint64_t first, uint64_t n, unsigned char *rows, kiln_splat_moved *moved);
+void kiln_splat_pack(const kiln_splat_planes *p, uint64_t first, uint64_t n, unsigned char *rows,
+                     kiln_splat_moved *moved);
 
 /* Volume times opacity of an encoded row; not negative, not NaN. */
 double kiln_splat_importance(const unsigned char row[KILN_SPLAT_ROW_BYTES]);

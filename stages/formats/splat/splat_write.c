@@ -1,8 +1,9 @@
 /* splat_write -- .splat of antimatter15's viewer (splat.h).
  *
- * Viewers show what has come of a file while the rest is loading, so its writers have the most important Gaussians first: by volume
- * times opacity, falling (antimatter15/splat, convert.py), those of one importance in the order of the layer. Importance is that of
- * the codes: alphas have steps of 1/255. */
+ * Viewers show what has come of a file while the rest is loading, so its writers have the most
+ * important Gaussians first: by volume times opacity, falling (antimatter15/splat, convert.py),
+ * those of one importance in the order of the layer. Importance is that of the codes: alphas have
+ * steps of 1/255. */
 #include "stages/formats/float_places.h"
 #include "stages/formats/row_sort.h"
 #include "stages/formats/rows.h"
@@ -15,14 +16,16 @@
 enum { PLANES = KILN_ROWS_SPLAT & ~KILN_ROWS_SHN };
 
 enum { COLOURS, SCALES }; /* of the counts */
-static const kiln_export_count counts[] = {{"colour was clamped to 0 .. 1", "colours were clamped to 0 .. 1"},
-                                           {"scale was too small or too large for a float and was clamped",
-                                            "scales were too small or too large for a float and were clamped"},
-                                           {NULL, NULL}};
+static const kiln_export_count counts[] = {
+    {"colour was clamped to 0 .. 1", "colours were clamped to 0 .. 1"},
+    {"scale was too small or too large for a float and was clamped",
+     "scales were too small or too large for a float and were clamped"},
+    {NULL, NULL}};
 
 static kiln_status plan_splat(kiln_export_parent *p, kiln_error *err)
 {
-    if (p->e->sh_degree) KILN_TRY(kiln_export_note(p, err, "a .splat holds no spherical harmonics above degree 0"));
+    if (p->e->sh_degree)
+        KILN_TRY(kiln_export_note(p, err, "a .splat holds no spherical harmonics above degree 0"));
     KILN_TRY(kiln_float_places_note(p, err));
     return kiln_row_sort_plan(p->plan, KILN_SPLAT_ROW_BYTES, err);
 }
@@ -34,14 +37,17 @@ static kiln_status begin_splat(kiln_export_parent *p, kiln_error *err)
 
 static uint64_t splat_writer_ram(const kiln_export *e, uint64_t unit)
 {
-    return kiln_export_rows_ram(e, unit, PLANES) + e->chunks[unit].n * (KILN_SPLAT_ROW_BYTES + sizeof(uint64_t)) +
+    return kiln_export_rows_ram(e, unit, PLANES) +
+           e->chunks[unit].n * (KILN_SPLAT_ROW_BYTES + sizeof(uint64_t)) +
            kiln_row_sort_put_ram(e, unit, KILN_SPLAT_ROW_BYTES);
 }
 
-/* Least for the largest. Of what is written, so that a file that is read and written again keeps its order. */
+/* Least for the largest. Of what is written, so that a file that is read and written again keeps
+ * its order. */
 static uint64_t importance_key(const unsigned char *row)
 {
-    const double important = kiln_splat_importance(row); /* not negative: its bits are in the order of numbers */
+    /* not negative: its bits are in the order of numbers */
+    const double important = kiln_splat_importance(row);
     uint64_t bits;
     memcpy(&bits, &important, sizeof bits);
     return ~bits;

@@ -1,19 +1,25 @@
-/* spz_axes -- see the header. Exchanging y and z is a mirror, like a single sign; it is done first, then the signs (turn.h).
+/* spz_axes -- see the header. Exchanging y and z is a mirror, like a single sign; it is done first,
+ * then the signs (turn.h).
  *
- * A rotation R of a Gaussian becomes P R P with P the exchange, so that local y and z change places too, with their scales; that
- * the axis is mirrored turns the angle around: (x, y, z) of the quaternion become (-x, -z, -y).
+ * A rotation R of a Gaussian becomes P R P with P the exchange, so that local y and z change places
+ * too, with their scales; that the axis is mirrored turns the angle around: (x, y, z) of the
+ * quaternion become (-x, -z, -y).
  */
 #include "stages/formats/spz/spz_axes.h"
 
 #include "base/harmonics.h"
 #include "stages/formats/turn.h"
 
-static const char names[KILN_SPZ_SYSTEMS + 1][4] = {"",    "LDB", "RDB", "LUB", "RUB", "LDF", "RDF", "LUF", "RUF",
-                                                    "LFD", "RFD", "LFU", "RFU", "LBD", "RBD", "LBU", "RBU"};
+static const char names[KILN_SPZ_SYSTEMS + 1][4] = {"",    "LDB", "RDB", "LUB", "RUB", "LDF",
+                                                    "RDF", "LUF", "RUF", "LFD", "RFD", "LFU",
+                                                    "RFU", "LBD", "RBD", "LBU", "RBU"};
 
 const char *kiln_spz_system_name(uint32_t system) { return names[system]; }
 
-static bool is_exchanged(uint32_t system) { return names[system][1] == 'F' || names[system][1] == 'B'; }
+static bool is_exchanged(uint32_t system)
+{
+    return names[system][1] == 'F' || names[system][1] == 'B';
+}
 
 /* Of x, y and z of RDF. */
 static void signs_of(uint32_t system, int sign[3])
@@ -32,11 +38,11 @@ bool kiln_spz_system_is_mirrored(uint32_t system)
     return (sign[0] * sign[1] * sign[2] < 0) != is_exchanged(system);
 }
 
-/* ---- y and z exchanged --------------------------------------------------------------------------------------------------- */
+/* ---- y and z exchanged ----------------------------------------------------------------------- */
 
-/* A function with the coefficients v is, as one of (x, z, y), a function with the coefficients M v, degree by degree. M is its own
- * inverse; its terms row by row, `first` the first coefficient of the degree. Found by evaluating the basis, and exact: squares are
- * fractions. */
+/* A function with the coefficients v is, as one of (x, z, y), a function with the coefficients M v,
+ * degree by degree. M is its own inverse; its terms row by row, `first` the first coefficient of
+ * the degree. Found by evaluating the basis, and exact: squares are fractions. */
 typedef struct {
     unsigned char to, from; /* coefficient behind that of degree 0: 0 to 23 */
     double factor;

@@ -8,18 +8,25 @@
 #include <string.h>
 #include <zlib.h>
 
-enum { RAW_DEFLATE = -15, MEMORY_LEVEL = 9, SAMPLE_BYTES = 1 << 14, GZIP_HEAD = 10, STORED_HEAD = 5 };
+enum {
+    RAW_DEFLATE = -15,
+    MEMORY_LEVEL = 9,
+    SAMPLE_BYTES = 1 << 14,
+    GZIP_HEAD = 10,
+    STORED_HEAD = 5
+};
 
 /* What deflate makes of so many bytes at most: stored, with the ends of blocks. */
 size_t kiln_spz_deflate_bound(size_t plain) { return plain + plain / 1024 + 128; }
 
 uint64_t kiln_spz_pieces(size_t plane) { return (plane + KILN_SPZ_PIECE - 1) / KILN_SPZ_PIECE; }
 
-static bool deflate_as(int level, int strategy, const unsigned char *plain, size_t bytes, unsigned char *out, size_t capacity,
-                       size_t *packed)
+static bool deflate_as(int level, int strategy, const unsigned char *plain, size_t bytes,
+                       unsigned char *out, size_t capacity, size_t *packed)
 {
     z_stream z = {0};
-    if (deflateInit2(&z, level, Z_DEFLATED, RAW_DEFLATE, MEMORY_LEVEL, strategy) != Z_OK) return false;
+    if (deflateInit2(&z, level, Z_DEFLATED, RAW_DEFLATE, MEMORY_LEVEL, strategy) != Z_OK)
+        return false;
     z.next_in = (unsigned char *)(uintptr_t)plain; /* zlib's type; it only reads */
     z.avail_in = (unsigned)bytes;
     z.next_out = out;
@@ -30,23 +37,28 @@ static bool deflate_as(int level, int strategy, const unsigned char *plain, size
     return done;
 }
 
-bool kiln_spz_deflate(int plane, const unsigned char *plain, size_t bytes, unsigned char *out, size_t capacity, size_t *packed)
+bool kiln_spz_deflate(int plane, const unsigned char *plain, size_t bytes, unsigned char *out,
+                      size_t capacity, size_t *packed)
 {
     const size_t sample = bytes < SAMPLE_BYTES ? bytes : SAMPLE_BYTES;
     size_t runs, matches;
-    if (plane == KILN_SPZ_POSITIONS) return deflate_as(1, Z_DEFAULT_STRATEGY, plain, bytes, out, capacity, packed);
+    if (plane == KILN_SPZ_POSITIONS)
+        return deflate_as(1, Z_DEFAULT_STRATEGY, plain, bytes, out, capacity, packed);
     if (plane == KILN_SPZ_SH) {
         if (!deflate_as(1, Z_RLE, plain, sample, out, capacity, &runs)) return false;
         if (!deflate_as(6, Z_FILTERED, plain, sample, out, capacity, &matches)) return false;
-        if (matches < runs - runs / 32) return deflate_as(6, Z_FILTERED, plain, bytes, out, capacity, packed);
+        if (matches < runs - runs / 32)
+            return deflate_as(6, Z_FILTERED, plain, bytes, out, capacity, packed);
     }
     return deflate_as(1, Z_RLE, plain, bytes, out, capacity, packed);
 }
 
 void kiln_spz_front(const unsigned char header[KILN_SPZ_HEADER], unsigned char out[KILN_SPZ_FRONT])
 {
-    static const unsigned char gzip[GZIP_HEAD] = {0x1f, 0x8b, 8, 0, 0, 0, 0, 0, 0, 3}; /* deflate; no name, no time; Unix */
-    static const unsigned char stored[STORED_HEAD] = {0, KILN_SPZ_HEADER, 0, (unsigned char)~KILN_SPZ_HEADER, 0xff};
+    /* deflate; no name, no time; Unix */
+    static const unsigned char gzip[GZIP_HEAD] = {0x1f, 0x8b, 8, 0, 0, 0, 0, 0, 0, 3};
+    static const unsigned char stored[STORED_HEAD] = {0, KILN_SPZ_HEADER, 0,
+                                                      (unsigned char)~KILN_SPZ_HEADER, 0xff};
     memcpy(out, gzip, sizeof gzip);
     memcpy(out + GZIP_HEAD, stored, sizeof stored);
     memcpy(out + GZIP_HEAD + STORED_HEAD, header, KILN_SPZ_HEADER);
@@ -59,18 +71,21 @@ void kiln_spz_back(uint32_t crc, uint64_t bytes, unsigned char out[KILN_SPZ_BACK
     kiln_put_u32(kiln_put_u32(out + 2, crc), bytes);
 }
 
-static kiln_status pack_plane(int plane, const unsigned char *plain, size_t bytes, unsigned char *piece, size_t capacity,
-                              kiln_buffer *out, kiln_error *err)
+static kiln_status pack_plane(int plane, const unsigned char *plain, size_t bytes,
+                              unsigned char *piece, size_t capacity, kiln_buffer *out,
+                              kiln_error *err)
 {
     for (size_t at = 0, packed; at < bytes; at += KILN_SPZ_PIECE) {
-        if (!kiln_spz_deflate(plane, plain + at, kiln_min_u64(bytes - at, KILN_SPZ_PIECE), piece, capacity, &packed))
+        if (!kiln_spz_deflate(plane, plain + at, kiln_min_u64(bytes - at, KILN_SPZ_PIECE), piece,
+                              capacity, &packed))
             return kiln_fail(err, KILN_E_NOMEM, "out of memory: cannot compress a plane of SPZ");
         KILN_TRY(kiln_buffer_put(out, piece, packed, err));
     }
     return KILN_OK;
 }
 
-kiln_status kiln_spz_pack(const unsigned char header[KILN_SPZ_HEADER], unsigned char *const planes[KILN_SPZ_PLANES],
+kiln_status kiln_spz_pack(const unsigned char header[KILN_SPZ_HEADER],
+                          unsigned char *const planes[KILN_SPZ_PLANES],
                           const size_t bytes[KILN_SPZ_PLANES], kiln_buffer *out, kiln_error *err)
 {
     unsigned char front[KILN_SPZ_FRONT], back[KILN_SPZ_BACK], *piece = NULL;

@@ -1,7 +1,7 @@
 /* spz_encode -- see the header.
  *
- * Rows are planar and codes lie row by row: a component of 64 rows is rounded into a small table, in vector code, and bytes are put
- * where they belong from there.
+ * Rows are planar and codes lie row by row: a component of 64 rows is rounded into a small table,
+ * in vector code, and bytes are put where they belong from there.
  */
 #include "stages/formats/spz/spz_encode.h"
 
@@ -37,9 +37,10 @@ static inline int32_t nearest_whole(float v)
     return whole + (rest >= 0.5f) - (rest <= -0.5f);
 }
 
-/* ---- positions --------------------------------------------------------------------------------------------------------------- */
+/* ---- positions ------------------------------------------------------------------------------- */
 
-static void put_positions(const kiln_spz_coding *coding, const kiln_spz_values *v, unsigned char *out)
+static void put_positions(const kiln_spz_coding *coding, const kiln_spz_values *v,
+                          unsigned char *out)
 {
     const int *sign = coding->to_rub ? half_turn : no_turn;
     const double most = KILN_SPZ_POSITION_MOST;
@@ -47,7 +48,9 @@ static void put_positions(const kiln_spz_coding *coding, const kiln_spz_values *
         const double scale = ldexp(sign[c], (int)coding->fraction);
         const float *means = v->means + c * v->stride;
         for (uint64_t i = 0; i < v->n; i++) {
-            const double exact = (double)means[i] * scale, at = exact > most ? most : exact >= -most - 1 ? exact : -most - 1;
+            const double exact = (double)means[i] * scale, at = exact > most         ? most
+                                                                : exact >= -most - 1 ? exact
+                                                                                     : -most - 1;
             const int32_t whole = (int32_t)at;
             const double rest = at - whole;
             const uint32_t code = (uint32_t)(whole + (rest >= 0.5) - (rest <= -0.5));
@@ -60,14 +63,19 @@ static void put_positions(const kiln_spz_coding *coding, const kiln_spz_values *
 }
 
 /* What is below rounds to the largest code at most. */
-bool kiln_spz_fits(double farthest, uint32_t fraction) { return ldexp(farthest, (int)fraction) < KILN_SPZ_POSITION_MOST + 0.5; }
+bool kiln_spz_fits(double farthest, uint32_t fraction)
+{
+    return ldexp(farthest, (int)fraction) < KILN_SPZ_POSITION_MOST + 0.5;
+}
 
 uint32_t kiln_spz_needed_fraction(const float *v, uint64_t n)
 {
     int32_t most = 0;
     for (uint64_t i = 0; i < n; i++) {
-        const uint32_t bits = kiln_bits_of(v[i]), stored = bits >> 23 & 255, exponent = stored ? stored : 1;
-        const uint32_t digits = (bits & 0x7fffff) | (stored ? 0x800000u : 0); /* v = digits 2^(exponent - 150) */
+        const uint32_t bits = kiln_bits_of(v[i]), stored = bits >> 23 & 255,
+                       exponent = stored ? stored : 1;
+        /* v = digits 2^(exponent - 150) */
+        const uint32_t digits = (bits & 0x7fffff) | (stored ? 0x800000u : 0);
         const int32_t needed = digits ? 150 - (int32_t)exponent - __builtin_ctz(digits) : 0;
         most = needed > most ? needed : most;
     }
@@ -79,14 +87,15 @@ bool kiln_spz_choose_fraction(double farthest, double half_edge, uint32_t *out)
     const int usual = KILN_SPZ_FRACTION;
     int fits = KILN_SPZ_FRACTION_MAX, exponent;
     while (fits > 0 && !kiln_spz_fits(farthest, (uint32_t)fits)) fits--;
-    (void)frexp(half_edge, &exponent);     /* half_edge is at least 2^(exponent - 1), */
-    const int fine = usual + 1 - exponent; /* so that this gives 4096 steps of it, and 8192 of the edge */
+    (void)frexp(half_edge, &exponent); /* half_edge is at least 2^(exponent - 1), */
+    /* so that this gives 4096 steps of it, and 8192 of the edge */
+    const int fine = usual + 1 - exponent;
     const int wanted = fine > usual ? fine : usual;
     *out = (uint32_t)(wanted < fits ? wanted : fits);
     return kiln_spz_fits(farthest, *out) && (int)*out >= fine - 1;
 }
 
-/* ---- alphas ----------------------------------------------------------------------------------------------------------------- */
+/* ---- alphas ---------------------------------------------------------------------------------- */
 
 /* The least logit of each code but 0: where 255 sigmoid is half a step below it. */
 static void fill_thresholds(float table[CODES - 1])
@@ -101,17 +110,18 @@ static void put_alphas(const kiln_spz_values *v, unsigned char *out)
     for (uint64_t i = 0; i < v->n; i++) {
         const float logit = v->opacity_logits[i];
         uint32_t code = 0;
-        for (uint32_t step = CODES / 2; step; step /= 2) code += logit >= least[code + step - 1] ? step : 0;
+        for (uint32_t step = CODES / 2; step; step /= 2)
+            code += logit >= least[code + step - 1] ? step : 0;
         out[i] = (unsigned char)code;
     }
 }
 
-/* ---- colours, scales -------------------------------------------------------------------------------------------------------- */
+/* ---- colours, scales ------------------------------------------------------------------------- */
 
-/* Codes of factor (v + before) + behind, each operation in float32 as in nianticlabs/spz; before or behind is 0. Returns rows with
- * a value that no code is near. */
-static uint64_t put_linear(const float *v, uint64_t n, uint64_t stride, float before, float factor, float behind,
-                           unsigned char *out)
+/* Codes of factor (v + before) + behind, each operation in float32 as in nianticlabs/spz; before or
+ * behind is 0. Returns rows with a value that no code is near. */
+static uint64_t put_linear(const float *v, uint64_t n, uint64_t stride, float before, float factor,
+                           float behind, unsigned char *out)
 {
     uint64_t beyond = 0;
     for (uint64_t at = 0; at < n; at += STEP) {
@@ -129,15 +139,18 @@ static uint64_t put_linear(const float *v, uint64_t n, uint64_t stride, float be
     return beyond;
 }
 
-/* ---- rotations -------------------------------------------------------------------------------------------------------------- */
+/* ---- rotations ------------------------------------------------------------------------------- */
 
-/* Components x, y, z, w of length 1. float32 as in nianticlabs/spz, where squares have a place in it. */
+/* Components x, y, z, w of length 1. float32 as in nianticlabs/spz, where squares have a place in
+ * it. */
 static void make_unit(const float wxyz[4], float q[4])
 {
-    const float x = wxyz[1], y = wxyz[2], z = wxyz[3], w = wxyz[0], sum = x * x + y * y + z * z + w * w;
+    const float x = wxyz[1], y = wxyz[2], z = wxyz[3], w = wxyz[0],
+                sum = x * x + y * y + z * z + w * w;
     const double length = sum > 1e-30f && sum < 1e30f
                               ? (double)sqrtf(sum)
-                              : sqrt((double)x * (double)x + (double)y * (double)y + (double)z * (double)z + (double)w * (double)w);
+                              : sqrt((double)x * (double)x + (double)y * (double)y +
+                                     (double)z * (double)z + (double)w * (double)w);
     q[0] = (float)((double)x / length);
     q[1] = (float)((double)y / length);
     q[2] = (float)((double)z / length);
@@ -152,8 +165,10 @@ static uint32_t smallest_three(const float q[4], uint32_t largest, bool signed_z
     for (uint32_t c = 0; c < 4; c++) {
         if (c == largest) continue;
         const bool negative = signed_zeros ? signbit(q[c]) != 0 : q[c] < 0.0f;
-        const uint32_t size = (uint32_t)((float)most * (fabsf(q[c]) / (float)KILN_SPZ_SQRT_HALF) + 0.5f);
-        word = word << KILN_SPZ_SMALLEST_BITS | (negative != negate ? KILN_SPZ_SMALLEST_SIGN : 0u) | (size < most ? size : most);
+        const uint32_t size =
+            (uint32_t)((float)most * (fabsf(q[c]) / (float)KILN_SPZ_SQRT_HALF) + 0.5f);
+        word = word << KILN_SPZ_SMALLEST_BITS | (negative != negate ? KILN_SPZ_SMALLEST_SIGN : 0u) |
+               (size < most ? size : most);
     }
     return word;
 }
@@ -176,9 +191,10 @@ static bool has_rival(const float q[4], uint32_t largest)
     return n > 1;
 }
 
-/* The component that is left out is the largest, of two equal ones the first. Rounding to a code can make the second largest the
- * largest, so that of what was read from a code another one would be left out now. Where it is that close, the word that gives
- * the floats back is the one that they were read from. */
+/* The component that is left out is the largest, of two equal ones the first. Rounding to a code
+ * can make the second largest the largest, so that of what was read from a code another one would
+ * be left out now. Where it is that close, the word that gives the floats back is the one that they
+ * were read from. */
 static uint32_t word_of(const float wxyz[4], bool signed_zeros)
 {
     float q[4];
@@ -189,7 +205,8 @@ static uint32_t word_of(const float wxyz[4], bool signed_zeros)
     const uint32_t word = smallest_three(q, largest, signed_zeros);
     if (!has_rival(q, largest) || decodes_to(word, wxyz)) return word;
     for (uint32_t c = 0; c < 4; c++) {
-        if (c == largest || fabsf(q[c]) < 0.49f) continue; /* the largest of four is at least a half */
+        /* the largest of four is at least a half */
+        if (c == largest || fabsf(q[c]) < 0.49f) continue;
         const uint32_t other = smallest_three(q, c, signed_zeros);
         if (decodes_to(other, wxyz)) return other;
     }
@@ -205,7 +222,8 @@ static void put_first_three(const float wxyz[4], unsigned char out[3])
     for (int c = 0; c < 3; c++) out[c] = nearest_code(q[c] * sign + KILN_SPZ_FIRST_THREE);
 }
 
-static void put_rotations(const kiln_spz_coding *coding, const kiln_spz_values *v, unsigned char *out)
+static void put_rotations(const kiln_spz_coding *coding, const kiln_spz_values *v,
+                          unsigned char *out)
 {
     const int *turn = coding->to_rub ? half_turn : no_turn;
     int sign[4], of_sh[24];
@@ -222,14 +240,16 @@ static void put_rotations(const kiln_spz_coding *coding, const kiln_spz_values *
     }
 }
 
-/* ---- spherical harmonics ---------------------------------------------------------------------------------------------------- */
+/* ---- spherical harmonics --------------------------------------------------------------------- */
 
-/* Codes of n <= STEP values; marks the rows whose value is beyond. bucket: codes are its multiples, but for 255. Nearest multiples
- * at once: nianticlabs/spz rounds to a whole number first, and half a multiple always up, so that one value in `bucket` is wrong
- * and all colours move to one side. */
-static void code_sh(const float *v, uint64_t n, float sign, int32_t bucket, unsigned char *codes, unsigned char *far)
+/* Codes of n <= STEP values; marks the rows whose value is beyond. bucket: codes are its multiples,
+ * but for 255. Nearest multiples at once: nianticlabs/spz rounds to a whole number first, and half
+ * a multiple always up, so that one value in `bucket` is wrong and all colours move to one side. */
+static void code_sh(const float *v, uint64_t n, float sign, int32_t bucket, unsigned char *codes,
+                    unsigned char *far)
 {
-    const float scale = sign * KILN_SPZ_SH_STEPS / (float)bucket; /* a power of two, so products are exact */
+    /* a power of two, so products are exact */
+    const float scale = sign * KILN_SPZ_SH_STEPS / (float)bucket;
 #pragma omp simd
     for (uint64_t i = 0; i < n; i++) {
         const float x = v[i], within = x < -4.0f ? -4.0f : x > 4.0f ? 4.0f : x;
@@ -242,7 +262,8 @@ static void code_sh(const float *v, uint64_t n, float sign, int32_t bucket, unsi
 
 static uint64_t put_sh(const kiln_spz_coding *coding, const kiln_spz_values *v, unsigned char *out)
 {
-    const uint32_t coefficients = kiln_sh_coefficients(coding->sh_degree), components = 3 * coefficients;
+    const uint32_t coefficients = kiln_sh_coefficients(coding->sh_degree),
+                   components = 3 * coefficients;
     const int *turn = coding->to_rub ? half_turn : no_turn;
     uint64_t beyond = 0;
     int of_quat[4], sign[24];
@@ -252,7 +273,8 @@ static uint64_t put_sh(const kiln_spz_coding *coding, const kiln_spz_values *v, 
         unsigned char codes[SH_MAX][STEP], far[STEP] = {0};
         for (uint32_t c = 0; c < components; c++) {
             const uint32_t bits = c < 9 ? coding->first_bits : coding->other_bits;
-            code_sh(v->shN + c * v->stride + at, k, (float)sign[c / 3], 1 << (8 - bits), codes[c], far);
+            code_sh(v->shN + c * v->stride + at, k, (float)sign[c / 3], 1 << (8 - bits), codes[c],
+                    far);
         }
         for (uint64_t i = 0; i < k; i++) {
             unsigned char *row = out + (at + i) * components;
@@ -263,15 +285,16 @@ static uint64_t put_sh(const kiln_spz_coding *coding, const kiln_spz_values *v, 
     return beyond;
 }
 
-void kiln_spz_encode(const kiln_spz_coding *coding, const kiln_spz_values *v, unsigned char *const planes[KILN_SPZ_PLANES],
-                     kiln_spz_clamped *clamped)
+void kiln_spz_encode(const kiln_spz_coding *coding, const kiln_spz_values *v,
+                     unsigned char *const planes[KILN_SPZ_PLANES], kiln_spz_clamped *clamped)
 {
     put_positions(coding, v, planes[KILN_SPZ_POSITIONS]);
     put_alphas(v, planes[KILN_SPZ_ALPHAS]);
     clamped->colours +=
-        put_linear(v->sh0, v->n, v->stride, 0.0f, (float)(255 * KILN_SPZ_COLOUR_SCALE), 255 * 0.5f, planes[KILN_SPZ_COLOURS]);
-    clamped->scales +=
-        put_linear(v->log_scales, v->n, v->stride, -KILN_SPZ_SCALE_LEAST, KILN_SPZ_SCALE_STEPS, 0.0f, planes[KILN_SPZ_SCALES]);
+        put_linear(v->sh0, v->n, v->stride, 0.0f, (float)(255 * KILN_SPZ_COLOUR_SCALE), 255 * 0.5f,
+                   planes[KILN_SPZ_COLOURS]);
+    clamped->scales += put_linear(v->log_scales, v->n, v->stride, -KILN_SPZ_SCALE_LEAST,
+                                  KILN_SPZ_SCALE_STEPS, 0.0f, planes[KILN_SPZ_SCALES]);
     put_rotations(coding, v, planes[KILN_SPZ_ROTATIONS]);
     clamped->sh += put_sh(coding, v, planes[KILN_SPZ_SH]);
 }

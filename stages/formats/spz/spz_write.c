@@ -1,9 +1,11 @@
-/* spz_write -- SPZ versions 2 and 3: the header and six planes of codes in one gzip stream. Version 3 is what most readers take.
+/* spz_write -- SPZ versions 2 and 3: the header and six planes of codes in one gzip stream. Version
+ * 3 is what most readers take.
  *
- * Round 1 codes a chunk and deflates each of its planes in pieces, each by itself and ended on a byte (Z_SYNC_FLUSH), so that
- * pieces one behind the other are one deflate stream. They go to scratch. When all lengths are known, round 2 copies them to their
- * places, plane after plane. Pieces begin and end where chunks and their multiples of 256 KiB do: the bytes are the same whoever
- * packs them (spz_deflate.h).
+ * Round 1 codes a chunk and deflates each of its planes in pieces, each by itself and ended on a
+ * byte (Z_SYNC_FLUSH), so that pieces one behind the other are one deflate stream. They go to
+ * scratch. When all lengths are known, round 2 copies them to their places, plane after plane.
+ * Pieces begin and end where chunks and their multiples of 256 KiB do: the bytes are the same
+ * whoever packs them (spz_deflate.h).
  */
 #include "stages/formats/spz/spz_deflate.h"
 #include "stages/formats/spz/spz_scene.h"
@@ -28,9 +30,12 @@ typedef struct {
 } packed_chunk;
 
 static const kiln_spz_plan *spz_plan_of(const kiln_export *e) { return e->plan; }
-static const packed_chunk *chunks_of(const kiln_export *e) { return (const packed_chunk *)(const void *)(spz_plan_of(e) + 1); }
+static const packed_chunk *chunks_of(const kiln_export *e)
+{
+    return (const packed_chunk *)(const void *)(spz_plan_of(e) + 1);
+}
 
-/* ---- round 1 ---------------------------------------------------------------------------------------------------------------- */
+/* ---- round 1 --------------------------------------------------------------------------------- */
 
 /* Scratch has holes: a chunk has room for planes that do not compress. */
 static uint64_t scratch_place(const kiln_export *e, uint64_t unit)
@@ -57,7 +62,8 @@ static uint64_t cut_planes(const kiln_spz_chunk *c, unsigned char *out, piece *p
     for (int p = 0; p < KILN_SPZ_PLANES; p++)
         for (size_t at = 0; at < c->bytes[p]; at += KILN_SPZ_PIECE) {
             const size_t bytes = kiln_min_u64(c->bytes[p] - at, KILN_SPZ_PIECE);
-            pieces[n++] = (piece){.plane = p, .plain = c->planes[p] + at, .bytes = bytes, .out = out};
+            pieces[n++] =
+                (piece){.plane = p, .plain = c->planes[p] + at, .bytes = bytes, .out = out};
             out += kiln_spz_deflate_bound(bytes);
         }
     return n;
@@ -68,12 +74,14 @@ static void packing_size(const size_t bytes[KILN_SPZ_PLANES], uint64_t *pieces, 
     *pieces = *capacity = 0;
     for (int p = 0; p < KILN_SPZ_PLANES; p++) {
         *pieces += kiln_spz_pieces(bytes[p]);
-        *capacity += kiln_spz_deflate_bound(bytes[p]) + kiln_spz_pieces(bytes[p]) * kiln_spz_deflate_bound(0);
+        *capacity += kiln_spz_deflate_bound(bytes[p]) +
+                     kiln_spz_pieces(bytes[p]) * kiln_spz_deflate_bound(0);
     }
 }
 
 /* Moves the pieces together and notes what each plane takes. */
-static uint64_t join_pieces(const kiln_spz_chunk *c, const piece *pieces, uint64_t n, unsigned char *out, packed_chunk *result)
+static uint64_t join_pieces(const kiln_spz_chunk *c, const piece *pieces, uint64_t n,
+                            unsigned char *out, packed_chunk *result)
 {
     uint64_t at = 0;
     for (uint64_t i = 0; i < n; i++) {
@@ -86,7 +94,8 @@ static uint64_t join_pieces(const kiln_spz_chunk *c, const piece *pieces, uint64
     return at;
 }
 
-static kiln_status pack_spz_planes(kiln_export_worker *x, const kiln_spz_chunk *c, uint64_t unit, kiln_error *err)
+static kiln_status pack_spz_planes(kiln_export_worker *x, const kiln_spz_chunk *c, uint64_t unit,
+                                   kiln_error *err)
 {
     kiln_status st = KILN_OK;
     const int threads = (int)kiln_worker_threads(x->w);
@@ -100,10 +109,12 @@ static kiln_status pack_spz_planes(kiln_export_worker *x, const kiln_spz_chunk *
     n = cut_planes(c, out, pieces);
 #pragma omp parallel for num_threads(threads) schedule(dynamic, 1) if (threads > 1)
     for (uint64_t i = 0; i < n; i++)
-        pieces[i].done = kiln_spz_deflate(pieces[i].plane, pieces[i].plain, pieces[i].bytes, pieces[i].out,
-                                          kiln_spz_deflate_bound(pieces[i].bytes), &pieces[i].packed);
+        pieces[i].done =
+            kiln_spz_deflate(pieces[i].plane, pieces[i].plain, pieces[i].bytes, pieces[i].out,
+                             kiln_spz_deflate_bound(pieces[i].bytes), &pieces[i].packed);
     for (uint64_t i = 0; i < n && st == KILN_OK; i++)
-        if (!pieces[i].done) st = kiln_fail(err, KILN_E_NOMEM, "out of memory: cannot compress '%s'", x->e->target);
+        if (!pieces[i].done)
+            st = kiln_fail(err, KILN_E_NOMEM, "out of memory: cannot compress '%s'", x->e->target);
     if (st == KILN_OK) {
         const uint64_t bytes = join_pieces(c, pieces, n, out, &result);
         KILN_GO(kiln_export_scratch_write(x, out, bytes, scratch_place(x->e, unit), err));
@@ -129,10 +140,11 @@ static uint64_t pack_ram(const kiln_export *e, uint64_t unit)
 {
     size_t bytes[KILN_SPZ_PLANES];
     uint64_t pieces, capacity;
-    for (int p = 0; p < KILN_SPZ_PLANES; p++) bytes[p] = e->chunks[unit].n * spz_plan_of(e)->stride[p];
+    for (int p = 0; p < KILN_SPZ_PLANES; p++)
+        bytes[p] = e->chunks[unit].n * spz_plan_of(e)->stride[p];
     packing_size(bytes, &pieces, &capacity);
-    return kiln_spz_chunk_ram(e, spz_plan_of(e), unit) + capacity + pieces * sizeof(piece) + KILN_SPZ_DEFLATE_RAM +
-           kiln_outputs_ram(sizeof(packed_chunk));
+    return kiln_spz_chunk_ram(e, spz_plan_of(e), unit) + capacity + pieces * sizeof(piece) +
+           KILN_SPZ_DEFLATE_RAM + kiln_outputs_ram(sizeof(packed_chunk));
 }
 static uint64_t pack_thread_ram(const kiln_export *e, uint64_t unit)
 {
@@ -141,14 +153,16 @@ static uint64_t pack_thread_ram(const kiln_export *e, uint64_t unit)
     return KILN_SPZ_DEFLATE_RAM;
 }
 
-static kiln_status gather_packed_chunk(kiln_export_parent *p, uint64_t unit, const void *result, size_t bytes, kiln_error *err)
+static kiln_status gather_packed_chunk(kiln_export_parent *p, uint64_t unit, const void *result,
+                                       size_t bytes, kiln_error *err)
 {
     if (bytes != sizeof(packed_chunk))
-        return kiln_fail(err, KILN_E_BUG, "chunk %llu has a list of %zu bytes", (unsigned long long)unit, bytes);
+        return kiln_fail(err, KILN_E_BUG, "chunk %llu has a list of %zu bytes",
+                         (unsigned long long)unit, bytes);
     return kiln_buffer_put(p->plan, result, bytes, err);
 }
 
-/* ---- the parent in between -------------------------------------------------------------------------------------------------- */
+/* ---- the parent in between ------------------------------------------------------------------- */
 
 /* Gives each plane of each chunk its place, and writes what stands before and behind them. */
 static kiln_status end_packing(kiln_export_parent *p, kiln_error *err)
@@ -166,14 +180,15 @@ static kiln_status end_packing(kiln_export_parent *p, kiln_error *err)
             packed_plane *one = &chunks[c].planes[k];
             one->place = place;
             place += one->bytes;
-            crc = (uint32_t)crc32_combine(crc, one->crc, (z_off_t)(p->e->chunks[c].n * plan->stride[k]));
+            crc = (uint32_t)crc32_combine(crc, one->crc,
+                                          (z_off_t)(p->e->chunks[c].n * plan->stride[k]));
         }
     kiln_spz_back(crc, KILN_SPZ_HEADER + plan->at[KILN_SPZ_PLANES], back);
     KILN_TRY(kiln_export_put(p, front, sizeof front, 0, err));
     return kiln_export_put(p, back, sizeof back, place, err);
 }
 
-/* ---- round 2 ---------------------------------------------------------------------------------------------------------------- */
+/* ---- round 2 --------------------------------------------------------------------------------- */
 
 static kiln_status copy_chunk(kiln_export_worker *x, uint64_t unit, kiln_error *err)
 {

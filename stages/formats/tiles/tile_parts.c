@@ -8,7 +8,10 @@
 /* What whole steps of one unit reach, with room for the rounding of a middle to a float. */
 static const double most_reach = 8388600;
 
-bool kiln_tile_knows_core(const kiln_tile_core *core) { return core->half > 0 && core->half <= most_reach; }
+bool kiln_tile_knows_core(const kiln_tile_core *core)
+{
+    return core->half > 0 && core->half <= most_reach;
+}
 
 static double core_reach(const kiln_tile_core *core)
 {
@@ -20,8 +23,10 @@ bool kiln_tile_may_have_parts(const kiln_tile_core *core, const float lo[3], con
     const double reach = core_reach(core);
     bool may = false;
     for (int c = 0; c < 3; c++) {
-        const double below = core->centre[c] - (double)lo[c], above = (double)hi[c] - core->centre[c];
-        may |= kiln_tile_knows_core(core) ? !(fmax(below, above) <= reach) : !((double)hi[c] - (double)lo[c] <= 2 * reach);
+        const double below = core->centre[c] - (double)lo[c],
+                     above = (double)hi[c] - core->centre[c];
+        may |= kiln_tile_knows_core(core) ? !(fmax(below, above) <= reach)
+                                          : !((double)hi[c] - (double)lo[c] <= 2 * reach);
     }
     return may;
 }
@@ -39,7 +44,8 @@ typedef struct {
     uint32_t from, to;
 } piece;
 
-static double longest_side(const float *means, uint64_t n, const uint32_t *rows, const piece *p, int *axis, double *middle)
+static double longest_side(const float *means, uint64_t n, const uint32_t *rows, const piece *p,
+                           int *axis, double *middle)
 {
     double longest = -1;
     for (int c = 0; c < 3; c++) {
@@ -58,7 +64,8 @@ static double longest_side(const float *means, uint64_t n, const uint32_t *rows,
 }
 
 /* Rows up to the middle first, those on a side in their order. spare: room for the others. */
-static uint32_t cut_piece(const float *values, double middle, uint32_t *rows, uint32_t *spare, const piece *p)
+static uint32_t cut_piece(const float *values, double middle, uint32_t *rows, uint32_t *spare,
+                          const piece *p)
 {
     uint32_t border = p->from, behind = 0;
     for (uint32_t i = p->from; i < p->to; i++) {
@@ -72,8 +79,8 @@ static uint32_t cut_piece(const float *values, double middle, uint32_t *rows, ui
 }
 
 /* Cuts the piece whose side is longest, again and again. */
-static uint32_t cut_pieces(double reach, const float *means, uint64_t n, uint32_t *rows, uint32_t n_rows, uint32_t *spare,
-                           piece *pieces)
+static uint32_t cut_pieces(double reach, const float *means, uint64_t n, uint32_t *rows,
+                           uint32_t n_rows, uint32_t *spare, piece *pieces)
 {
     uint32_t count = n_rows ? 1 : 0;
     pieces[0] = (piece){0, n_rows};
@@ -90,8 +97,10 @@ static uint32_t cut_pieces(double reach, const float *means, uint64_t n, uint32_
             at = k;
         }
         if (at == KILN_TILE_PARTS) break; /* all are short enough */
-        const uint32_t border = cut_piece(means + (uint64_t)worst_axis * n, worst_middle, rows, spare, &pieces[at]);
-        if (border == pieces[at].from || border == pieces[at].to) break; /* two floats with no number between them */
+        const uint32_t border =
+            cut_piece(means + (uint64_t)worst_axis * n, worst_middle, rows, spare, &pieces[at]);
+        /* two floats with no number between them */
+        if (border == pieces[at].from || border == pieces[at].to) break;
         pieces[count++] = (piece){border, pieces[at].to};
         pieces[at].to = border;
     }
@@ -107,8 +116,8 @@ static bool is_held(const float *means, uint64_t n, const uint32_t *rows, const 
 }
 
 /* The rows of piece `own` are the tile's; those of the others that are held become parts. */
-static uint32_t number_parts(const float *means, uint64_t n, const uint32_t *rows, const piece *pieces, uint32_t n_pieces,
-                             uint32_t own, uint8_t *part)
+static uint32_t number_parts(const float *means, uint64_t n, const uint32_t *rows,
+                             const piece *pieces, uint32_t n_pieces, uint32_t own, uint8_t *part)
 {
     uint32_t n_parts = 0;
     for (uint32_t k = 0; k < n_pieces; k++) {
@@ -120,7 +129,8 @@ static uint32_t number_parts(const float *means, uint64_t n, const uint32_t *row
     return n_parts;
 }
 
-static uint32_t piece_of_most(const float *means, uint64_t n, const uint32_t *rows, const piece *pieces, uint32_t n_pieces)
+static uint32_t piece_of_most(const float *means, uint64_t n, const uint32_t *rows,
+                              const piece *pieces, uint32_t n_pieces)
 {
     uint32_t best = n_pieces, most = 0;
     for (uint32_t k = 0; k < n_pieces; k++) {
@@ -132,7 +142,8 @@ static uint32_t piece_of_most(const float *means, uint64_t n, const uint32_t *ro
     return best;
 }
 
-uint32_t kiln_tile_parts(const kiln_tile_core *core, uint32_t level, const float *means, uint64_t n, uint8_t *part, uint32_t *work)
+uint32_t kiln_tile_parts(const kiln_tile_core *core, uint32_t level, const float *means, uint64_t n,
+                         uint8_t *part, uint32_t *work)
 {
     piece pieces[KILN_TILE_PARTS + 1];
     const bool knows = kiln_tile_knows_core(core);

@@ -1,12 +1,14 @@
-/* tiles_write -- 3D Tiles 1.1: tileset.json and a GLB with an SPZ for each level of each node of the tree of levels. A viewer
- * begins with the root's coarsest level and replaces a tile by its children, the next finer level or the nodes below, as it comes
- * near.
+/* tiles_write -- 3D Tiles 1.1: tileset.json and a GLB with an SPZ for each level of each node of
+ * the tree of levels. A viewer begins with the root's coarsest level and replaces a tile by its
+ * children, the next finer level or the nodes below, as it comes near.
  *
- * Round 1 writes the GLBs: positions are relative to the middle of the tile, which is the node's translation in double, so that
- * SPZ's 24 bits and a viewer's floats have the tile alone to tell apart. What these bits cannot hold beside the rest of a chunk
- * goes into files of its own (tile_parts.h). A unit's result is what its rows show. When all are written, the parent makes
- * tileset.json of the tree. Where there are such files, the root of the tree and all of them are the children of a root without
- * content, so that they are drawn beside whatever level of the tree is.
+ * Round 1 writes the GLBs: positions are relative to the middle of the tile, which is the node's
+ * translation in double, so that SPZ's 24 bits and a viewer's floats have the tile alone to tell
+ * apart. What these bits cannot hold beside the rest of a chunk goes into files of its own
+ * (tile_parts.h). A unit's result is what its rows show. When all are written, the parent makes
+ * tileset.json of the tree. Where there are such files, the root of the tree and all of them are
+ * the children of a root without content, so that they are drawn beside whatever level of the tree
+ * is.
  */
 #include "stages/formats/rows.h"
 #include "stages/formats/spz/spz_deflate.h"
@@ -31,7 +33,8 @@
 
 enum { DEGREE_MAX = 3, SIGMAS = 3, TILESET_MAX = 1 << 30 };
 
-/* Of what a tile shows, in a PLY's axes: its centres and three standard deviations of each. lo above hi: nothing. */
+/* Of what a tile shows, in a PLY's axes: its centres and three standard deviations of each. lo
+ * above hi: nothing. */
 typedef struct {
     double lo[3], hi[3];
 } box;
@@ -49,23 +52,29 @@ static const kiln_export_count counts[] = {
     KILN_SPZ_COUNTS,
     {"row lies too far away for the codes of any tile, and was left out",
      "rows lie too far away for the codes of any tile, and were left out"},
-    {"row is rounded to position steps larger than itself; leave out what lies far away (--filter-box)",
-     "rows are rounded to position steps larger than themselves; leave out what lies far away (--filter-box)"},
-    {"row of a coarser level lies too far from the others for its tile's codes, and was left out of that level",
-     "rows of coarser levels lie too far from the others for their tiles' codes, and were left out of these levels"},
+    {"row is rounded to position steps larger than itself; leave out what lies far away "
+     "(--filter-box)",
+     "rows are rounded to position steps larger than themselves; leave out what lies far away "
+     "(--filter-box)"},
+    {"row of a coarser level lies too far from the others for its tile's codes, and was left out "
+     "of that level",
+     "rows of coarser levels lie too far from the others for their tiles' codes, and were left out "
+     "of these levels"},
     {NULL, NULL}};
 
 static uint32_t tiles_degree(const kiln_export *e) { return kiln_export_degree(e, DEGREE_MAX); }
 
-/* ---- parent ------------------------------------------------------------------------------------------------------------------ */
+/* ---- parent ---------------------------------------------------------------------------------- */
 
 /* Names become those of files, and stand in JSON. A bake may be a stranger's. */
 static kiln_status check_node_names(const kiln_level_tree *t, kiln_error *err)
 {
     for (uint32_t i = 0; i < t->n_nodes; i++)
         if (!kiln_tile_can_name(t->nodes[i].name))
-            return kiln_fail(err, KILN_E_INPUT, "3dtiles names its files after chunks, but '%s' is not a path of digits",
-                             t->nodes[i].name);
+            return kiln_fail(
+                err, KILN_E_INPUT,
+                "3dtiles names its files after chunks, but '%s' is not a path of digits",
+                t->nodes[i].name);
     return KILN_OK;
 }
 
@@ -75,23 +84,30 @@ static kiln_status plan_tileset(kiln_export_parent *p, kiln_error *err)
     const double *at = e->origin;
     KILN_TRY(check_node_names(e->tree, err));
     if (e->sh_degree > DEGREE_MAX)
-        KILN_TRY(kiln_export_note(p, err, "its tiles hold spherical harmonics up to degree 3; those of degree 4 are left out"));
+        KILN_TRY(kiln_export_note(
+            p, err,
+            "its tiles hold spherical harmonics up to degree 3; those of degree 4 are left out"));
     if (at[0] != 0 || at[1] != 0 || at[2] != 0)
-        KILN_TRY(kiln_export_note(p, err, "its coordinates are relative to %.17g %.17g %.17g", at[0], at[1], at[2]));
+        KILN_TRY(kiln_export_note(p, err, "its coordinates are relative to %.17g %.17g %.17g",
+                                  at[0], at[1], at[2]));
     if (e->frame == KILN_FRAME_AS_IS)
-        KILN_TRY(kiln_export_note(p, err, "its axes are those of 3D Tiles; --frame as-is changes nothing"));
+        KILN_TRY(kiln_export_note(p, err,
+                                  "its axes are those of 3D Tiles; --frame as-is changes nothing"));
     if (!e->placed)
-        KILN_TRY(kiln_export_remark(p, err, "it has no place on the globe; --geo LATITUDE,LONGITUDE,HEIGHT gives it one"));
+        KILN_TRY(kiln_export_remark(
+            p, err, "it has no place on the globe; --geo LATITUDE,LONGITUDE,HEIGHT gives it one"));
     return kiln_buffer_put(p->plan, NULL, e->n_chunks * sizeof(written_tile), err);
 }
 
 /* Tiles of all units, in their order, then parts. */
-static kiln_status gather_tiles(kiln_export_parent *p, uint64_t unit, const void *result, size_t bytes, kiln_error *err)
+static kiln_status gather_tiles(kiln_export_parent *p, uint64_t unit, const void *result,
+                                size_t bytes, kiln_error *err)
 {
     written_tile *tiles;
     const size_t own = sizeof *tiles;
     if (bytes < own || bytes % own || bytes / own > KILN_TILE_PARTS + 1)
-        return kiln_fail(err, KILN_E_BUG, "tile %llu has a list of %zu bytes", (unsigned long long)unit, bytes);
+        return kiln_fail(err, KILN_E_BUG, "tile %llu has a list of %zu bytes",
+                         (unsigned long long)unit, bytes);
     tiles = (written_tile *)(void *)p->plan->data;
     memcpy(&tiles[unit], result, own);
     return kiln_buffer_put(p->plan, (const char *)result + own, bytes - own, err);
@@ -104,7 +120,8 @@ static const written_tile *written_of(const kiln_export_parent *p, uint32_t *n_p
     return tiles;
 }
 
-/* What became of rows that are far away, and what it costs to hold rows that are not quite as far. */
+/* What became of rows that are far away, and what it costs to hold rows that are not quite as
+ * far. */
 static kiln_status note_far_rows(kiln_export_parent *p, kiln_error *err)
 {
     uint32_t n_parts, coarse = 0, least = KILN_SPZ_FRACTION;
@@ -116,12 +133,15 @@ static kiln_status note_far_rows(kiln_export_parent *p, kiln_error *err)
         least = t[i].rows && t[i].fraction < least ? t[i].fraction : least;
     }
     if (n_parts)
-        KILN_TRY(kiln_export_note(
-            p, err,
-            "%llu row%s too far away for the codes of nearby tiles; %u tile%s of their own, drawn at every level, hold%s them",
-            (unsigned long long)far, far == 1 ? " lies" : "s lie", n_parts, n_parts == 1 ? "" : "s", n_parts == 1 ? "s" : ""));
+        KILN_TRY(kiln_export_note(p, err,
+                                  "%llu row%s too far away for the codes of nearby tiles; %u "
+                                  "tile%s of their own, drawn at every level, hold%s them",
+                                  (unsigned long long)far, far == 1 ? " lies" : "s lie", n_parts,
+                                  n_parts == 1 ? "" : "s", n_parts == 1 ? "s" : ""));
     if (coarse == 0) return KILN_OK;
-    return kiln_export_note(p, err, "the positions of %u tile%s have steps of up to 1/%u instead of 1/4096, because they reach far",
+    return kiln_export_note(p, err,
+                            "the positions of %u tile%s have steps of up to 1/%u instead of "
+                            "1/4096, because they reach far",
                             coarse, coarse == 1 ? "" : "s", 1u << least);
 }
 
@@ -136,7 +156,8 @@ static void set_box(const written_tile *of, kiln_tile *t)
     }
 }
 
-static void tile_of(const kiln_export *e, uint32_t chunk, const written_tile *of, const double *parts, kiln_tile *t)
+static void tile_of(const kiln_export *e, uint32_t chunk, const written_tile *of,
+                    const double *parts, kiln_tile *t)
 {
     const kiln_export_chunk *c = &e->chunks[chunk];
     const kiln_level_node *node = &e->tree->nodes[c->node];
@@ -147,8 +168,8 @@ static void tile_of(const kiln_export *e, uint32_t chunk, const written_tile *of
     set_box(of, t);
 }
 
-/* The chunks of each node, coarsest level first, nodes behind their parents: order[i] is the chunk of tile i, last[node] its finest
- * tile.
+/* The chunks of each node, coarsest level first, nodes behind their parents: order[i] is the chunk
+ * of tile i, last[node] its finest tile.
  */
 static void order_tiles(const kiln_export *e, uint32_t *order, uint32_t *count, uint32_t *last)
 {
@@ -160,14 +181,17 @@ static void order_tiles(const kiln_export *e, uint32_t *order, uint32_t *count, 
         last[n] = at - 1;
         count[n] = 0;
     }
-    for (uint32_t c = 0; c < e->n_chunks; c++) { /* of a node the baked chunk comes first, then its levels, ever coarser */
+    /* of a node the baked chunk comes first, then its levels, ever coarser */
+    for (uint32_t c = 0; c < e->n_chunks; c++) {
         const uint32_t n = e->chunks[c].node;
         order[last[n] - count[n]++] = c;
     }
 }
 
-/* Behind a root without content: the tree, and the parts behind it. Names of parts are numbers from 1 on in each unit. */
-static void add_parts(const kiln_export *e, const written_tile *parts, uint32_t n_parts, kiln_tile *tiles)
+/* Behind a root without content: the tree, and the parts behind it. Names of parts are numbers from
+ * 1 on in each unit. */
+static void add_parts(const kiln_export *e, const written_tile *parts, uint32_t n_parts,
+                      kiln_tile *tiles)
 {
     const uint32_t n = e->n_chunks + 1;
     uint32_t number = 0;
@@ -177,7 +201,8 @@ static void add_parts(const kiln_export *e, const written_tile *parts, uint32_t 
         tiles[0].lo[c] = INFINITY;
         tiles[0].hi[c] = -INFINITY;
     }
-    for (uint32_t i = 1; i < n; i++) tiles[i].parent = tiles[i].parent == KILN_NO_TILE ? 0 : tiles[i].parent + 1;
+    for (uint32_t i = 1; i < n; i++)
+        tiles[i].parent = tiles[i].parent == KILN_NO_TILE ? 0 : tiles[i].parent + 1;
     for (uint32_t i = 0; i < n_parts; i++) {
         const kiln_export_chunk *c = &e->chunks[parts[i].unit];
         number = i && parts[i - 1].unit == parts[i].unit ? number + 1 : 1;
@@ -188,8 +213,8 @@ static void add_parts(const kiln_export *e, const written_tile *parts, uint32_t 
     }
 }
 
-static kiln_status make_tiles(const kiln_export *e, const written_tile *written, uint32_t n_parts, kiln_tile *tiles,
-                              kiln_error *err)
+static kiln_status make_tiles(const kiln_export *e, const written_tile *written, uint32_t n_parts,
+                              kiln_tile *tiles, kiln_error *err)
 {
     kiln_status st = KILN_OK;
     uint32_t *order = NULL, *count = NULL, *last = NULL;
@@ -262,7 +287,7 @@ done:
     return st;
 }
 
-/* ---- worker ------------------------------------------------------------------------------------------------------------------ */
+/* ---- worker ---------------------------------------------------------------------------------- */
 
 static uint64_t row_bytes(const kiln_export *e)
 {
@@ -272,16 +297,21 @@ static uint64_t row_bytes(const kiln_export *e)
 }
 
 /* Components of a row: means, scales, rotation, opacity, colour. */
-static uint64_t row_floats(const kiln_export *e) { return 3 + 3 + 4 + 1 + 3 + kiln_sh_components(e->sh_degree); }
+static uint64_t row_floats(const kiln_export *e)
+{
+    return 3 + 3 + 4 + 1 + 3 + kiln_sh_components(e->sh_degree);
+}
 
-/* The root cube of the chunk's bake, moved as its rows are: turned, it is a cube of the same size, which suffices here. */
+/* The root cube of the chunk's bake, moved as its rows are: turned, it is a cube of the same size,
+ * which suffices here. */
 static kiln_tile_core core_of(const kiln_export *e, uint64_t unit)
 {
     const kiln_scene *s = &e->bakes[e->chunks[unit].bake].scene;
     kiln_tile_core core = {.half = s->has_root ? s->root_half : 0};
     for (int c = 0; c < 3; c++) core.centre[c] = s->root_centre[c] + s->origin[c];
     if (e->edits.moves) {
-        kiln_similarity_rows(&e->edits.move, 1, &(kiln_similarity_planes){.n = 1, .means = core.centre});
+        kiln_similarity_rows(&e->edits.move, 1,
+                             &(kiln_similarity_planes){.n = 1, .means = core.centre});
         core.half *= e->edits.move.scale;
     }
     for (int c = 0; c < 3; c++) core.centre[c] -= e->base[c];
@@ -293,16 +323,20 @@ static bool may_have_parts(const kiln_export *e, uint64_t unit)
 {
     const kiln_tile_core core = core_of(e, unit);
     const kiln_chunk *c = e->chunks[unit].chunk;
-    return e->edits.moves || e->n_bakes > 1 || kiln_tile_may_have_parts(&core, c->box_min, c->box_max);
+    return e->edits.moves || e->n_bakes > 1 ||
+           kiln_tile_may_have_parts(&core, c->box_min, c->box_max);
 }
 
-/* Rows, codes, the SPZ, which a buffer takes twice while it grows, and the GLB; of a unit that may have parts, the rows of one. */
+/* Rows, codes, the SPZ, which a buffer takes twice while it grows, and the GLB; of a unit that may
+ * have parts, the rows of one. */
 static uint64_t tiles_writer_ram(const kiln_export *e, uint64_t unit)
 {
     const uint64_t n = e->chunks[unit].n, codes = n * row_bytes(e);
-    const uint64_t parts = may_have_parts(e, unit) ? n * (row_floats(e) * sizeof(float) + 1 + 2 * sizeof(uint32_t)) : 0;
-    return kiln_export_rows_ram(e, unit, KILN_ROWS_SPLAT) + parts + 6 * (codes + codes / 512) + ((uint64_t)1 << 20) +
-           KILN_SPZ_DEFLATE_RAM + 2 * kiln_spz_deflate_bound(KILN_SPZ_PIECE) +
+    const uint64_t parts = may_have_parts(e, unit)
+                               ? n * (row_floats(e) * sizeof(float) + 1 + 2 * sizeof(uint32_t))
+                               : 0;
+    return kiln_export_rows_ram(e, unit, KILN_ROWS_SPLAT) + parts + 6 * (codes + codes / 512) +
+           ((uint64_t)1 << 20) + KILN_SPZ_DEFLATE_RAM + 2 * kiln_spz_deflate_bound(KILN_SPZ_PIECE) +
            kiln_outputs_ram((KILN_TILE_PARTS + 1) * sizeof(written_tile));
 }
 
@@ -314,7 +348,8 @@ static void measure_tile(const kiln_export_rows *r, box *b, double middle[3])
         b->hi[c] = -INFINITY;
         for (uint64_t i = 0; i < r->n; i++) {
             const double at = (double)r->means[c * r->n + i];
-            const float widest = fmaxf(fmaxf(r->log_scales[i], r->log_scales[r->n + i]), r->log_scales[2 * r->n + i]);
+            const float widest = fmaxf(fmaxf(r->log_scales[i], r->log_scales[r->n + i]),
+                                       r->log_scales[2 * r->n + i]);
             const double reach = SIGMAS * kiln_exp_f64((double)widest);
             lo = fmin(lo, at);
             hi = fmax(hi, at);
@@ -340,10 +375,13 @@ static double centre_means(const kiln_export_rows *r, const double middle[3])
 }
 
 /* The glTF's axes are right, up, back: those of SPZ, into which the codes are turned. */
-static void describe_tile(const kiln_export *e, const kiln_export_rows *r, const double middle[3], kiln_tile_scene *s)
+static void describe_tile(const kiln_export *e, const kiln_export_rows *r, const double middle[3],
+                          kiln_tile_scene *s)
 {
     static const float sign[3] = {1, -1, -1};
-    *s = (kiln_tile_scene){.n_rows = r->n, .sh_degree = tiles_degree(e), .antialiased = kiln_export_scene(e)->antialiased};
+    *s = (kiln_tile_scene){.n_rows = r->n,
+                           .sh_degree = tiles_degree(e),
+                           .antialiased = kiln_export_scene(e)->antialiased};
     for (int c = 0; c < 3; c++) {
         float lo = INFINITY, hi = -INFINITY;
         for (uint64_t i = 0; i < r->n; i++) {
@@ -362,25 +400,30 @@ static uint64_t small_rows(const kiln_export_rows *r, uint32_t fraction)
     const float step = (float)(-(double)fraction * 0.69314718055994531); /* ln of 2^-fraction */
     uint64_t n = 0;
     for (uint64_t i = 0; i < r->n; i++) {
-        const float widest = fmaxf(fmaxf(r->log_scales[i], r->log_scales[r->n + i]), r->log_scales[2 * r->n + i]);
+        const float widest =
+            fmaxf(fmaxf(r->log_scales[i], r->log_scales[r->n + i]), r->log_scales[2 * r->n + i]);
         n += widest < step;
     }
     return n;
 }
 
-static kiln_status pack_tile(kiln_export_worker *x, const kiln_export_rows *r, double farthest, written_tile *out, kiln_buffer *spz,
-                             kiln_error *err)
+static kiln_status pack_tile(kiln_export_worker *x, const kiln_export_rows *r, double farthest,
+                             written_tile *out, kiln_buffer *spz, kiln_error *err)
 {
     const kiln_export *e = x->e;
-    kiln_spz_coding coding = {
-        .sh_degree = tiles_degree(e), .first_bits = KILN_SPZ_FIRST_BITS, .other_bits = KILN_SPZ_OTHER_BITS, .to_rub = true};
+    kiln_spz_coding coding = {.sh_degree = tiles_degree(e),
+                              .first_bits = KILN_SPZ_FIRST_BITS,
+                              .other_bits = KILN_SPZ_OTHER_BITS,
+                              .to_rub = true};
     uint32_t stride[KILN_SPZ_PLANES];
     unsigned char *planes[KILN_SPZ_PLANES], header[KILN_SPZ_HEADER];
     size_t bytes[KILN_SPZ_PLANES];
     kiln_spz_clamped clamped = {0};
-    const kiln_spz_values values = {r->n, r->n, r->means, r->log_scales, r->quats, r->opacity_logits, r->sh0, r->shN};
+    const kiln_spz_values values = {
+        r->n, r->n, r->means, r->log_scales, r->quats, r->opacity_logits, r->sh0, r->shN};
     kiln_spz_strides(3, coding.sh_degree, stride);
-    (void)kiln_spz_choose_fraction(farthest, farthest, &coding.fraction); /* a tile's half edge: what is not held was left out */
+    /* a tile's half edge: what is not held was left out */
+    (void)kiln_spz_choose_fraction(farthest, farthest, &coding.fraction);
     out->fraction = coding.fraction;
     if (coding.fraction < KILN_SPZ_FRACTION && e->chunks[out->unit].level == 0)
         x->counts[COUNT_STEPS] += small_rows(r, coding.fraction);
@@ -400,7 +443,8 @@ static kiln_status pack_tile(kiln_export_worker *x, const kiln_export_rows *r, d
     return st;
 }
 
-static kiln_status put_tile_file(const kiln_export_worker *x, const char *name, const kiln_buffer *b, kiln_error *err)
+static kiln_status put_tile_file(const kiln_export_worker *x, const char *name,
+                                 const kiln_buffer *b, kiln_error *err)
 {
     char path[KILN_PATH_MAX];
     int fd = -1;
@@ -412,7 +456,8 @@ static kiln_status put_tile_file(const kiln_export_worker *x, const char *name, 
 }
 
 /* Writes the rows as a file. They are moved to its middle. */
-static kiln_status write_file(kiln_export_worker *x, const char *name, kiln_export_rows *rows, written_tile *out, kiln_error *err)
+static kiln_status write_file(kiln_export_worker *x, const char *name, kiln_export_rows *rows,
+                              written_tile *out, kiln_error *err)
 {
     kiln_tile_scene scene;
     kiln_buffer spz = {0}, glb = {0};
@@ -431,8 +476,10 @@ done:
     return st;
 }
 
-/* Rows of one part, component after component, which may be those of `from` itself: they move to the left. Returns what follows. */
-static float *take_part(const float *from, uint64_t n, uint64_t components, const uint8_t *part, uint32_t which, float *to)
+/* Rows of one part, component after component, which may be those of `from` itself: they move to
+ * the left. Returns what follows. */
+static float *take_part(const float *from, uint64_t n, uint64_t components, const uint8_t *part,
+                        uint32_t which, float *to)
 {
     for (uint64_t c = 0; c < components; c++)
         for (uint64_t i = 0; i < n; i++)
@@ -447,8 +494,9 @@ static uint64_t rows_of_part(const uint8_t *part, uint64_t n, uint32_t which)
     return count;
 }
 
-static kiln_status write_part(kiln_export_worker *x, uint64_t unit, const kiln_export_rows *rows, const uint8_t *part,
-                              uint32_t which, written_tile *out, kiln_error *err)
+static kiln_status write_part(kiln_export_worker *x, uint64_t unit, const kiln_export_rows *rows,
+                              const uint8_t *part, uint32_t which, written_tile *out,
+                              kiln_error *err)
 {
     const kiln_export_chunk *c = &x->e->chunks[unit];
     char name[KILN_TILE_URI];
@@ -461,7 +509,9 @@ static kiln_status write_part(kiln_export_worker *x, uint64_t unit, const kiln_e
     at = some.opacity_logits = take_part(rows->quats, rows->n, 4, part, which, at);
     at = some.sh0 = take_part(rows->opacity_logits, rows->n, 1, part, which, at);
     some.shN = take_part(rows->sh0, rows->n, 3, part, which, at);
-    if (rows->shN) (void)take_part(rows->shN, rows->n, kiln_sh_components(x->e->sh_degree), part, which, some.shN);
+    if (rows->shN)
+        (void)take_part(rows->shN, rows->n, kiln_sh_components(x->e->sh_degree), part, which,
+                        some.shN);
     kiln_tile_part_uri(x->e->tree->nodes[c->node].name, c->level, which, name);
     const kiln_status st = write_file(x, name, &some, out, err);
     free(planes);
@@ -482,8 +532,8 @@ static void keep_own(const kiln_export *e, const uint8_t *part, kiln_export_rows
 }
 
 /* Writes what is far into files of its own and takes it out of the rows. */
-static kiln_status write_parts(kiln_export_worker *x, uint64_t unit, kiln_export_rows *rows, written_tile *out, uint32_t *n_parts,
-                               kiln_error *err)
+static kiln_status write_parts(kiln_export_worker *x, uint64_t unit, kiln_export_rows *rows,
+                               written_tile *out, uint32_t *n_parts, kiln_error *err)
 {
     const kiln_tile_core core = core_of(x->e, unit);
     const uint32_t level = x->e->chunks[unit].level;
@@ -493,7 +543,8 @@ static kiln_status write_parts(kiln_export_worker *x, uint64_t unit, kiln_export
     KILN_GO(KILN_ALLOC(&part, rows->n, "rows of a tile", err));
     KILN_GO(KILN_ALLOC_UNSET(&work, 2 * rows->n, "rows of a tile", err));
     *n_parts = kiln_tile_parts(&core, level, rows->means, rows->n, part, work);
-    for (uint32_t k = 1; k <= *n_parts; k++) KILN_GO(write_part(x, unit, rows, part, k, &out[k], err));
+    for (uint32_t k = 1; k <= *n_parts; k++)
+        KILN_GO(write_part(x, unit, rows, part, k, &out[k], err));
     const uint64_t left_out = rows_of_part(part, rows->n, KILN_TILE_LEFT_OUT);
     if (level == 0) x->counts[COUNT_LEFT_OUT] += left_out;
     if (level > 0 && !kiln_tile_knows_core(&core)) x->counts[COUNT_HOLES] += left_out;
@@ -524,9 +575,12 @@ done:
     return st;
 }
 
-/* ---- what is there ----------------------------------------------------------------------------------------------------------- */
+/* ---- what is there --------------------------------------------------------------------------- */
 
-static bool is_tiles_file(const char *name) { return strcmp(name, KILN_TILESET_FILE) == 0 || kiln_tile_uri_is_ours(name); }
+static bool is_tiles_file(const char *name)
+{
+    return strcmp(name, KILN_TILESET_FILE) == 0 || kiln_tile_uri_is_ours(name);
+}
 
 static bool tiles_are_there(const char *folder, json_t *tile)
 {
@@ -535,8 +589,9 @@ static bool tiles_are_there(const char *folder, json_t *tile)
     json_t *child;
     const json_t *content = json_object_get(tile, "content");
     const char *uri = json_string_value(json_object_get(content, "uri"));
-    if (content && (!uri || !kiln_tile_uri_is_ours(uri) || kiln_path_join(path, sizeof path, folder, uri, NULL) != KILN_OK ||
-                    !kiln_is_file(path)))
+    if (content &&
+        (!uri || !kiln_tile_uri_is_ours(uri) ||
+         kiln_path_join(path, sizeof path, folder, uri, NULL) != KILN_OK || !kiln_is_file(path)))
         return false;
     json_array_foreach(json_object_get(tile, "children"), i, child)
     {
@@ -553,7 +608,9 @@ static bool tiles_are_complete(const char *target)
     json_t *tileset = NULL;
     if (kiln_path_join(path, sizeof path, target, KILN_TILESET_FILE, NULL) != KILN_OK) return false;
     if (kiln_file_read(path, TILESET_MAX, &text, &size, NULL) != KILN_OK) return false;
-    const bool parsed = kiln_json_parse((const char *)text, size, 0, path, &tileset, NULL, NULL) == KILN_OK && tileset;
+    const bool parsed =
+        kiln_json_parse((const char *)text, size, 0, path, &tileset, NULL, NULL) == KILN_OK &&
+        tileset;
     free(text);
     const bool all = parsed && tiles_are_there(target, json_object_get(tileset, "root"));
     json_decref(tileset);
@@ -561,13 +618,15 @@ static bool tiles_are_complete(const char *target)
 }
 
 /* Tiles that have content and nothing below them: the finest of each node, and parts. */
-static kiln_status add_leaves(json_t *tile, kiln_buffer *names, kiln_error *err) // NOLINT(misc-no-recursion)
+static kiln_status add_leaves(json_t *tile, kiln_buffer *names,
+                              kiln_error *err) // NOLINT(misc-no-recursion)
 {
     char name[KILN_LEAF_NAME] = "";
     size_t i;
     json_t *child, *children = json_object_get(tile, "children");
     const char *uri = json_string_value(json_object_get(json_object_get(tile, "content"), "uri"));
-    _Static_assert((int)KILN_TILE_URI == (int)KILN_LEAF_NAME, "names of tiles are listed as names of leaves");
+    _Static_assert((int)KILN_TILE_URI == (int)KILN_LEAF_NAME,
+                   "names of tiles are listed as names of leaves");
     json_array_foreach(children, i, child) KILN_TRY(add_leaves(child, names, err));
     if (json_array_size(children) || !uri || !kiln_tile_uri_is_ours(uri)) return KILN_OK;
     (void)snprintf(name, sizeof name, "%s", uri);
@@ -588,8 +647,11 @@ static kiln_status list_tile_leaves(const char *last_file, kiln_buffer *names, k
     return st;
 }
 
-static const kiln_export_round rounds[] = {
-    {.what = "tiles", .ram = tiles_writer_ram, .run = write_tile, .gather = gather_tiles, .end = note_far_rows}};
+static const kiln_export_round rounds[] = {{.what = "tiles",
+                                            .ram = tiles_writer_ram,
+                                            .run = write_tile,
+                                            .gather = gather_tiles,
+                                            .end = note_far_rows}};
 
 const kiln_writer_functions kiln_writer_tiles3d = {.place = KILN_PLACE_FOLDER,
                                                    .relative = true,

@@ -14,9 +14,12 @@
 #define SPLATS "KHR_gaussian_splatting"
 #define PACKED SPLATS "_compression_spz_2"
 
-/* ---- names ------------------------------------------------------------------------------------------------------------------- */
+/* ---- names ----------------------------------------------------------------------------------- */
 
-bool kiln_tile_can_name(const char *node) { return node[0] == '/' && node[strspn(node, "0123456789/-.+")] == '\0'; }
+bool kiln_tile_can_name(const char *node)
+{
+    return node[0] == '/' && node[strspn(node, "0123456789/-.+")] == '\0';
+}
 
 void kiln_tile_uri(const char *node, uint32_t level, char out[KILN_TILE_URI])
 {
@@ -46,28 +49,33 @@ bool kiln_tile_uri_is_ours(const char *name)
 {
     const size_t n = strlen(name);
     if (n < 8 || strcmp(name + n - 4, ".glb") != 0) return false;
-    const size_t part = before_number(name, n - 4, 'F'), path = before_number(name, part ? part : n - 4, 'L');
+    const size_t part = before_number(name, n - 4, 'F'),
+                 path = before_number(name, part ? part : n - 4, 'L');
     if (path == 0) return false;
     return (path == 4 && memcmp(name, "root", 4) == 0) || strspn(name, "0123456789_-.+") >= path;
 }
 
-/* ---- errors ------------------------------------------------------------------------------------------------------------------ */
+/* ---- errors ---------------------------------------------------------------------------------- */
 
 enum {
     SCREEN_ERROR = 16, /* pixels that CesiumJS allows */
-    LEAST_SCENE = 32   /* pixels across: a scene that is smaller in the picture needs no more than its coarsest level */
+    /* pixels across: a scene that is smaller in the picture needs no more than its coarsest
+     * level */
+    LEAST_SCENE = 32
 };
 static const double like = 3.1623e-4; /* 35 dB */
-static const double pixels = 25e4;    /* of a picture that the scene fills: a small one, since larger ones only look better */
+/* of a picture that the scene fills: a small one, since larger ones only look better */
+static const double pixels = 25e4;
 
 double kiln_tile_shadow(const float lo[3], const float hi[3])
 {
-    const double x = (double)hi[0] - (double)lo[0], y = (double)hi[1] - (double)lo[1], z = (double)hi[2] - (double)lo[2];
+    const double x = (double)hi[0] - (double)lo[0], y = (double)hi[1] - (double)lo[1],
+                 z = (double)hi[2] - (double)lo[2];
     return (x * y + y * z + z * x) / 2;
 }
 
-/* What a level may differ by, and the footprint `full` at which the scene fills a picture. From there outwards the picture stays,
- * and the scene in it becomes smaller, so more is allowed. */
+/* What a level may differ by, and the footprint `full` at which the scene fills a picture. From
+ * there outwards the picture stays, and the scene in it becomes smaller, so more is allowed. */
 typedef struct {
     double most, full;
 } allowance;
@@ -79,19 +87,22 @@ static double excess_at(const kiln_chunk *level, const allowance *a, uint32_t i,
     return (double)level->errors[i] / (a->most * far * far);
 }
 
-/* Beyond the last step, where more is lost than is allowed: errors go on along the line through the last two, if it rises, and what
- * is allowed grows with the square of the footprint. */
+/* Beyond the last step, where more is lost than is allowed: errors go on along the line through the
+ * last two, if it rises, and what is allowed grows with the square of the footprint. */
 static double beyond_last(const kiln_chunk *level, const allowance *a, double s)
 {
     const uint32_t last = level->n_errors - 1;
-    const double here = (double)level->errors[last], before = last > 0 ? (double)level->errors[last - 1] : here;
-    const double slope = here > before ? 2 * (here - before) / s : 0, square = a->most / (a->full * a->full);
+    const double here = (double)level->errors[last],
+                 before = last > 0 ? (double)level->errors[last - 1] : here;
+    const double slope = here > before ? 2 * (here - before) / s : 0,
+                 square = a->most / (a->full * a->full);
     return (slope + sqrt(slope * slope + 4 * square * (here - slope * s))) / (2 * square);
 }
 
-/* The footprint from which on no more is lost than is allowed. Looked for from far to near, because errors may grow with the
- * footprint; over its square they fall. Below the first step they are not measured: there they are taken to grow with the inverse
- * of its square, as what was measured is seen ever larger. */
+/* The footprint from which on no more is lost than is allowed. Looked for from far to near, because
+ * errors may grow with the footprint; over its square they fall. Below the first step they are not
+ * measured: there they are taken to grow with the inverse of its square, as what was measured is
+ * seen ever larger. */
 static double footprint_of(const kiln_chunk *level, const allowance *a)
 {
     const uint32_t n = level->n_errors;
@@ -110,7 +121,9 @@ double kiln_tile_error(const kiln_chunk *level, double shadow, double whole)
 {
     if (level->level == 0 || !(shadow > 0)) return 0;
     const allowance a = {.most = shadow * like, .full = sqrt(fmax(whole, shadow) / pixels)};
-    if (level->n_errors) return SCREEN_ERROR * fmin(footprint_of(level, &a), sqrt(fmax(whole, shadow)) / LEAST_SCENE);
+    if (level->n_errors)
+        return SCREEN_ERROR *
+               fmin(footprint_of(level, &a), sqrt(fmax(whole, shadow)) / LEAST_SCENE);
     return SCREEN_ERROR * sqrt(shadow / (double)(level->count ? level->count : 1));
 }
 
@@ -135,7 +148,8 @@ static double shadow_of(const kiln_level_node *n)
 void kiln_tile_shares(const kiln_level_tree *t, double *parts)
 {
     const kiln_level_node *root = &t->nodes[t->n_nodes - 1];
-    const double whole = shadow_of(root) > 0 ? shadow_of(root) : kiln_tile_shadow(root->reach_min, root->reach_max);
+    const double whole =
+        shadow_of(root) > 0 ? shadow_of(root) : kiln_tile_shadow(root->reach_min, root->reach_max);
     double all = 0, leaves = 0;
     for (uint32_t i = 0; i < t->n_nodes; i++) {
         const kiln_level_node *n = &t->nodes[i];
@@ -146,7 +160,8 @@ void kiln_tile_shares(const kiln_level_tree *t, double *parts)
     for (uint32_t i = 0; i < t->n_nodes; i++) { /* children are in front of their parents */
         const kiln_level_node *n = &t->nodes[i];
         if (n->chunk) parts[i] = whole * ((all > 0 ? parts[i] / all : 0) + 1 / leaves) / 2;
-        for (uint32_t k = 0; k < n->n_children; k++) parts[i] += parts[t->children[n->first_child + k]];
+        for (uint32_t k = 0; k < n->n_children; k++)
+            parts[i] += parts[t->children[n->first_child + k]];
     }
 }
 
@@ -164,11 +179,12 @@ void kiln_tileset_settle(kiln_tile *tiles, uint32_t n)
     for (uint32_t i = 0; i < n; i++) /* parents are in front of their children */
         for (int c = 0; c < 3; c++) {
             const kiln_tile *parent = &tiles[i ? tiles[i].parent : 0];
-            if (tiles[i].lo[c] > tiles[i].hi[c]) tiles[i].lo[c] = tiles[i].hi[c] = i ? (parent->lo[c] + parent->hi[c]) / 2 : 0;
+            if (tiles[i].lo[c] > tiles[i].hi[c])
+                tiles[i].lo[c] = tiles[i].hi[c] = i ? (parent->lo[c] + parent->hi[c]) / 2 : 0;
         }
 }
 
-/* ---- place ------------------------------------------------------------------------------------------------------------------- */
+/* ---- place ----------------------------------------------------------------------------------- */
 
 void kiln_tile_axes(const double v[3], double out[3])
 {
@@ -176,8 +192,8 @@ void kiln_tile_axes(const double v[3], double out[3])
     memcpy(out, at, sizeof at);
 }
 
-/* The shortest turn of the unit vector u to z: I + [v] + [v]^2 / (1 + c), v = u x z, c = u . z; by half a turn about x where u is
- * -z. */
+/* The shortest turn of the unit vector u to z: I + [v] + [v]^2 / (1 + c), v = u x z, c = u . z; by
+ * half a turn about x where u is -z. */
 static void turn_to_z(const double u[3], double out[3][3])
 {
     const double c = u[2], v[3] = {u[1], -u[0], 0};
@@ -196,14 +212,17 @@ static void turn_to_z(const double u[3], double out[3][3])
         }
 }
 
-void kiln_tileset_place(double latitude, double longitude, double height, const double up[3], double transform[16])
+void kiln_tileset_place(double latitude, double longitude, double height, const double up[3],
+                        double transform[16])
 {
     const double a = 6378137, flattening = 1 / 298.257223563, e2 = flattening * (2 - flattening);
     double sin_phi, cos_phi, sin_lambda, cos_lambda;
     kiln_sincos_degrees(latitude, &sin_phi, &cos_phi);
     kiln_sincos_degrees(longitude, &sin_lambda, &cos_lambda);
-    const double away[3] = {cos_phi * cos_lambda, cos_phi * sin_lambda, sin_phi}, east[3] = {-sin_lambda, cos_lambda, 0};
-    const double normal = a / sqrt(1 - e2 * away[2] * away[2]); /* radius of curvature in the prime vertical */
+    const double away[3] = {cos_phi * cos_lambda, cos_phi * sin_lambda, sin_phi},
+                 east[3] = {-sin_lambda, cos_lambda, 0};
+    /* radius of curvature in the prime vertical */
+    const double normal = a / sqrt(1 - e2 * away[2] * away[2]);
     double north[3], turned[3], turn[3][3], length;
     kiln_vec3_cross(away, east, north);
     kiln_tile_axes(up, turned);
@@ -211,13 +230,16 @@ void kiln_tileset_place(double latitude, double longitude, double height, const 
     for (int i = 0; i < 3; i++) turned[i] = length > 0 ? turned[i] / length : i == 2;
     turn_to_z(turned, turn);
     for (int j = 0; j < 3; j++)
-        for (int i = 0; i < 3; i++) transform[4 * j + i] = east[i] * turn[0][j] + north[i] * turn[1][j] + away[i] * turn[2][j];
-    for (int i = 0; i < 3; i++) transform[12 + i] = (normal * (i == 2 ? 1 - e2 : 1) + height) * away[i];
+        for (int i = 0; i < 3; i++)
+            transform[4 * j + i] =
+                east[i] * turn[0][j] + north[i] * turn[1][j] + away[i] * turn[2][j];
+    for (int i = 0; i < 3; i++)
+        transform[12 + i] = (normal * (i == 2 ? 1 - e2 : 1) + height) * away[i];
     transform[3] = transform[7] = transform[11] = 0;
     transform[15] = 1;
 }
 
-/* ---- JSON -------------------------------------------------------------------------------------------------------------------- */
+/* ---- JSON ------------------------------------------------------------------------------------ */
 
 static kiln_status put_box(const kiln_tile *t, kiln_buffer *b, kiln_error *err)
 {
@@ -226,8 +248,9 @@ static kiln_status put_box(const kiln_tile *t, kiln_buffer *b, kiln_error *err)
         c[i] = (t->lo[i] + t->hi[i]) / 2 + 0.0;
         h[i] = (t->hi[i] - t->lo[i]) / 2;
     }
-    return kiln_buffer_printf(b, err, "\"boundingVolume\":{\"box\":[%.17g,%.17g,%.17g,%.17g,0,0,0,%.17g,0,0,0,%.17g]}", c[0], c[1],
-                              c[2], h[0], h[1], h[2]);
+    return kiln_buffer_printf(
+        b, err, "\"boundingVolume\":{\"box\":[%.17g,%.17g,%.17g,%.17g,0,0,0,%.17g,0,0,0,%.17g]}",
+        c[0], c[1], c[2], h[0], h[1], h[2]);
 }
 
 static kiln_status open_tile(const kiln_tileset *t, uint32_t i, kiln_buffer *b, kiln_error *err)
@@ -239,9 +262,10 @@ static kiln_status open_tile(const kiln_tileset *t, uint32_t i, kiln_buffer *b, 
     if (i == 0) KILN_TRY(kiln_buffer_printf(b, err, ",\"refine\":\"REPLACE\""));
     if (i == 0 && t->placed)
         for (int k = 0; k < 16; k++)
-            KILN_TRY(
-                kiln_buffer_printf(b, err, "%s%.17g%s", k ? "," : ",\"transform\":[", t->transform[k] + 0.0, k == 15 ? "]" : ""));
-    return tile->uri[0] ? kiln_buffer_printf(b, err, ",\"content\":{\"uri\":\"%s\"}", tile->uri) : KILN_OK;
+            KILN_TRY(kiln_buffer_printf(b, err, "%s%.17g%s", k ? "," : ",\"transform\":[",
+                                        t->transform[k] + 0.0, k == 15 ? "]" : ""));
+    return tile->uri[0] ? kiln_buffer_printf(b, err, ",\"content\":{\"uri\":\"%s\"}", tile->uri)
+                        : KILN_OK;
 }
 
 /* Children of tile i are list[first[i]] .. list[first[i + 1] - 1], in their order. */
@@ -256,8 +280,8 @@ static void list_children(const kiln_tileset *t, uint32_t *first, uint32_t *list
 }
 
 /* Without recursion: the tree may be deep. */
-static kiln_status put_tiles(const kiln_tileset *t, const uint32_t *first, const uint32_t *list, uint32_t *next, kiln_buffer *b,
-                             kiln_error *err)
+static kiln_status put_tiles(const kiln_tileset *t, const uint32_t *first, const uint32_t *list,
+                             uint32_t *next, kiln_buffer *b, kiln_error *err)
 {
     uint32_t at = 0;
     KILN_TRY(open_tile(t, 0, b, err));
@@ -284,12 +308,13 @@ kiln_status kiln_tileset_json(const kiln_tileset *t, kiln_buffer *out, kiln_erro
     KILN_GO(KILN_ALLOC(&list, t->n, "tiles", err));
     KILN_GO(KILN_ALLOC(&next, t->n, "tiles", err));
     list_children(t, first, list);
-    KILN_GO(kiln_buffer_printf(out, err,
-                               "{\"asset\":{\"version\":\"1.1\",\"generator\":\"SplatKiln %s\"},\"geometricError\":%.17g,"
-                               "\"extensionsUsed\":[\"3DTILES_content_gltf\"],\"extensions\":{\"3DTILES_content_gltf\":"
-                               "{\"extensionsUsed\":[\"" SPLATS "\",\"" PACKED "\"],\"extensionsRequired\":[\"" SPLATS
-                               "\",\"" PACKED "\"]}},\"root\":",
-                               kiln_version, fmax(t->extent, 2 * t->tiles[0].error)));
+    KILN_GO(kiln_buffer_printf(
+        out, err,
+        "{\"asset\":{\"version\":\"1.1\",\"generator\":\"SplatKiln %s\"},\"geometricError\":%.17g,"
+        "\"extensionsUsed\":[\"3DTILES_content_gltf\"],\"extensions\":{\"3DTILES_content_gltf\":"
+        "{\"extensionsUsed\":[\"" SPLATS "\",\"" PACKED "\"],\"extensionsRequired\":[\"" SPLATS
+        "\",\"" PACKED "\"]}},\"root\":",
+        kiln_version, fmax(t->extent, 2 * t->tiles[0].error)));
     KILN_GO(put_tiles(t, first, list, next, out, err));
     KILN_GO(kiln_buffer_printf(out, err, "}\n"));
 done:

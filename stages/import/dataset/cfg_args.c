@@ -1,8 +1,9 @@
 /* cfg_args -- text of a Python Namespace, looked through for key=value and never evaluated:
  *
  *     Namespace(data_device='cuda', eval=False, images='images', sh_degree=3, white_background=False, ...)
- * Paths in it belong to another machine: source_path is shown where photos are missing, and nothing else is done with it. A value
- * that is not of the expected kind is passed over: the file is a by-product, not what the user gave us to read.
+ * Paths in it belong to another machine: source_path is shown where photos are missing, and nothing
+ * else is done with it. A value that is not of the expected kind is passed over: the file is a
+ * by-product, not what the user gave us to read.
  */
 #include "stages/import/dataset/cfg_args.h"
 
@@ -49,9 +50,11 @@ static bool read_name(const char *text, const char *key, char *out, size_t capac
 /* A quoted path as it stands. */
 static void read_path(const char *text, const char *key, char *out, size_t capacity)
 {
-    const char *v = cfg_args_value(text, key), *end = v && (*v == '\'' || *v == '"') ? strchr(v + 1, *v) : NULL;
+    const char *v = cfg_args_value(text, key),
+               *end = v && (*v == '\'' || *v == '"') ? strchr(v + 1, *v) : NULL;
     out[0] = 0;
-    if (end && (size_t)(end - v - 1) < capacity) snprintf(out, capacity, "%.*s", (int)(end - v - 1), v + 1);
+    if (end && (size_t)(end - v - 1) < capacity)
+        snprintf(out, capacity, "%.*s", (int)(end - v - 1), v + 1);
 }
 
 static void interpret_cfg_args(kiln_dataset *d, const char *text)
@@ -67,10 +70,14 @@ static void interpret_cfg_args(kiln_dataset *d, const char *text)
     d->has_background = read_bool(text, "white_background", &white);
     if (d->has_background) {
         for (int i = 0; i < 3; i++) d->background[i] = white ? 1 : 0;
-        n += snprintf(out + n, capacity - (size_t)n, "\"white_background\":%s,", white ? "true" : "false");
+        n += snprintf(out + n, capacity - (size_t)n, "\"white_background\":%s,",
+                      white ? "true" : "false");
     }
-    if (degree && *degree >= '0' && *degree <= '9') n += snprintf(out + n, capacity - (size_t)n, "\"sh_degree\":%c,", *degree);
-    if (d->set.has_eval) n += snprintf(out + n, capacity - (size_t)n, "\"eval\":%s,", d->set.eval ? "true" : "false");
+    if (degree && *degree >= '0' && *degree <= '9')
+        n += snprintf(out + n, capacity - (size_t)n, "\"sh_degree\":%c,", *degree);
+    if (d->set.has_eval)
+        n +=
+            snprintf(out + n, capacity - (size_t)n, "\"eval\":%s,", d->set.eval ? "true" : "false");
     if (has_name) n += snprintf(out + n, capacity - (size_t)n, "\"images\":\"%s\",", d->set.images);
     d->trained_left = read_bool(text, "train_test_exp", &yes) && yes;
     d->antialiased = read_bool(text, "antialiasing", &yes) && yes;
@@ -84,17 +91,23 @@ static void interpret_cfg_args(kiln_dataset *d, const char *text)
 static kiln_status report_cfg_args(kiln_dataset *d, const char *path, kiln_error *err)
 {
     char what[200];
-    const char *background = !d->has_background ? "" : d->background[0] > 0 ? "white background" : "black background";
-    const bool named = d->has_background || d->set.images[0], used = named || d->antialiased || d->trained_left;
-    snprintf(what, sizeof what, "%s%s%s%.90s%s%s%s%s", background, *background && d->set.images[0] ? ", " : "",
-             d->set.images[0] ? "image folder '" : "", d->set.images,
+    const char *background = !d->has_background     ? ""
+                             : d->background[0] > 0 ? "white background"
+                                                    : "black background";
+    const bool named = d->has_background || d->set.images[0],
+               used = named || d->antialiased || d->trained_left;
+    snprintf(what, sizeof what, "%s%s%s%.90s%s%s%s%s", background,
+             *background && d->set.images[0] ? ", " : "", d->set.images[0] ? "image folder '" : "",
+             d->set.images,
              d->set.images[0] ? "'"
              : used           ? ""
                               : "nothing that matters here",
              d->antialiased ? (named ? ", antialiasing" : "antialiasing") : "",
-             d->trained_left && (named || d->antialiased) ? ", " : "", d->trained_left ? "train_test_exp" : "");
-    return kiln_camera_set_add_finding(&d->set, path, "settings", used, what,
-                                       used ? "" : "it names neither a background nor an image folder", err);
+             d->trained_left && (named || d->antialiased) ? ", " : "",
+             d->trained_left ? "train_test_exp" : "");
+    return kiln_camera_set_add_finding(
+        &d->set, path, "settings", used, what,
+        used ? "" : "it names neither a background nor an image folder", err);
 }
 
 kiln_status kiln_cfg_args_read(kiln_dataset *d, kiln_error *err)
@@ -105,7 +118,8 @@ kiln_status kiln_cfg_args_read(kiln_dataset *d, kiln_error *err)
     KILN_TRY(kiln_path_join(path, sizeof path, d->set.root, "cfg_args", err));
     if (!kiln_is_file(path)) return KILN_OK;
     KILN_TRY(kiln_file_read(path, SIZE_LIMIT, &text, &size, err));
-    interpret_cfg_args(d, (const char *)text); /* a NUL byte in it ends it early, which is harmless */
+    /* a NUL byte in it ends it early, which is harmless */
+    interpret_cfg_args(d, (const char *)text);
     free(text);
     KILN_TRY(report_cfg_args(d, path, err));
     return kiln_camera_set_add_source(&d->set, path, "settings", err);

@@ -4,7 +4,8 @@
 
 #include "stages/import/dataset/dataset.h"
 
-/* Reads d->set.root/cfg_args where there is one: background, image folder, and d->cfg_args as JSON. */
+/* Reads d->set.root/cfg_args where there is one: background, image folder, and d->cfg_args as
+ * JSON. */
 kiln_status kiln_cfg_args_read(kiln_dataset *d, kiln_error *err) KILN_MUST_CHECK;
 
 #endif

@@ -1,10 +1,12 @@
-/* dataparser -- {"transform": [3 rows of 4], "scale": s}: nerfstudio turned, moved and scaled its poses before it trained.
+/* dataparser -- {"transform": [3 rows of 4], "scale": s}: nerfstudio turned, moved and scaled its
+ * poses before it trained.
  *
  *     x_trained = s (T [x_original; 1])                                          what the file says
  *     x_saved   = A [x_original; 1]                                              applied_transform of transforms.json
  *     x_trained = f (R x_saved + t),  [R t] = T inverse(A),  f = s / a           a: applied_scale, which s contains
- * The Gaussians are trained ones; poses of transforms.json are saved ones, those of a COLMAP model original ones (A the identity).
- * A point at depth z of a camera lies at depth f z of the moved one, on the same pixel. Rows keep their bits. */
+ * The Gaussians are trained ones; poses of transforms.json are saved ones, those of a COLMAP model
+ * original ones (A the identity). A point at depth z of a camera lies at depth f z of the moved
+ * one, on the same pixel. Rows keep their bits. */
 #include "stages/import/dataset/dataparser.h"
 
 #include "kernels/similarity/similarity.h"
@@ -25,14 +27,16 @@ typedef struct {
     kiln_similarity move;        /* of the cameras' world to that of the Gaussians */
 } motion;
 
-/* Beside the Gaussians, or in the scene's folder. INRIA's training writes point_cloud/iteration_N and knows of no such file, so
- * that one in the scene's folder is about others. */
+/* Beside the Gaussians, or in the scene's folder. INRIA's training writes point_cloud/iteration_N
+ * and knows of no such file, so that one in the scene's folder is about others. */
 static kiln_status find_file(const kiln_dataset *d, char path[KILN_PATH_MAX], kiln_error *err)
 {
     char dir[KILN_PATH_MAX];
     const size_t root = strlen(d->set.root);
-    const bool iteration = strncmp(d->rows_path, d->set.root, root) == 0 && strncmp(d->rows_path + root, "/point_cloud/", 13) == 0;
-    snprintf(dir, sizeof dir, "%.*s", (int)(kiln_path_base(d->rows_path) - d->rows_path), d->rows_path);
+    const bool iteration = strncmp(d->rows_path, d->set.root, root) == 0 &&
+                           strncmp(d->rows_path + root, "/point_cloud/", 13) == 0;
+    snprintf(dir, sizeof dir, "%.*s", (int)(kiln_path_base(d->rows_path) - d->rows_path),
+             d->rows_path);
     if (dir[0]) KILN_TRY(kiln_path_join(path, KILN_PATH_MAX, dir, NAME, err));
     if (dir[0] && kiln_is_file(path)) {
         char *slash = strrchr(path, '/'); /* dir ends with one */
@@ -50,7 +54,8 @@ static const char *why_not(const kiln_dataset *d, bool forgone)
     if (forgone) return "--no-dataparser";
     if (d->rows_kind != KILN_SCENE_SPLATS) return "it concerns Gaussians, but the scene has none";
     if (d->set.n_cameras == 0) return "the scene has no cameras that it could move";
-    if (d->set.world == KILN_WORLD_OF_ROWS) return "the cameras come neither from a transforms.json nor from a COLMAP model";
+    if (d->set.world == KILN_WORLD_OF_ROWS)
+        return "the cameras come neither from a transforms.json nor from a COLMAP model";
     return NULL;
 }
 
@@ -59,14 +64,18 @@ static kiln_status parse_dataparser(const char *path, motion *m, kiln_error *err
     json_t *json = NULL;
     KILN_TRY(kiln_json_file_read(path, &json, err));
     const json_t *scale = json_object_get(json, "scale");
-    const bool sound = kiln_json_matrix(json_object_get(json, "transform"), 3, 4, m->transform) && json_is_number(scale);
+    const bool sound = kiln_json_matrix(json_object_get(json, "transform"), 3, 4, m->transform) &&
+                       json_is_number(scale);
     m->scale = json_number_value(scale);
     json_decref(json);
     if (!sound)
-        return kiln_fail(err, KILN_E_INPUT, "'%s' holds no transform as nerfstudio writes it: 3 x 4 numbers and a scale" FORGO,
-                         path);
+        return kiln_fail(
+            err, KILN_E_INPUT,
+            "'%s' holds no transform as nerfstudio writes it: 3 x 4 numbers and a scale" FORGO,
+            path);
     if (!(m->scale > 0 && isfinite(m->scale)))
-        return kiln_fail(err, KILN_E_INPUT, "'%s': the scale %g is not positive" FORGO, path, m->scale);
+        return kiln_fail(err, KILN_E_INPUT, "'%s': the scale %g is not positive" FORGO, path,
+                         m->scale);
     return KILN_OK;
 }
 
@@ -96,18 +105,26 @@ static kiln_status compose_move(const kiln_dataset *d, const char *path, motion 
     static const double identity[12] = {1, 0, 0, 0, 0, 1, 0, 0, 0, 0, 1, 0};
     if (!saved) a = identity;
     if (!invert_linear(a, inverse))
-        return kiln_fail(err, KILN_E_INPUT, "'%s' cannot be used: applied_transform of the cameras has no inverse" FORGO, path);
+        return kiln_fail(
+            err, KILN_E_INPUT,
+            "'%s' cannot be used: applied_transform of the cameras has no inverse" FORGO, path);
     for (int i = 0; i < 3; i++)
         for (int k = 0; k < 3; k++)
-            s->r[3 * i + k] = t[4 * i] * inverse[k] + t[4 * i + 1] * inverse[3 + k] + t[4 * i + 2] * inverse[6 + k];
-    for (int i = 0; i < 3; i++) s->t[i] = t[4 * i + 3] - (s->r[3 * i] * a[3] + s->r[3 * i + 1] * a[7] + s->r[3 * i + 2] * a[11]);
+            s->r[3 * i + k] = t[4 * i] * inverse[k] + t[4 * i + 1] * inverse[3 + k] +
+                              t[4 * i + 2] * inverse[6 + k];
+    for (int i = 0; i < 3; i++)
+        s->t[i] =
+            t[4 * i + 3] - (s->r[3 * i] * a[3] + s->r[3 * i + 1] * a[7] + s->r[3 * i + 2] * a[11]);
     s->scale = m->scale / (saved ? d->set.applied_scale : 1);
     snprintf(f.path, sizeof f.path, "%s", path);
     KILN_TRY(kiln_camera_pose(&f, &checked, s->r, s->t, "the transform", err));
     if (f.n_normalised)
-        return kiln_fail(err, KILN_E_INPUT, "'%s': the transform is not a rotation, because it has a scale of its own" FORGO, path);
+        return kiln_fail(
+            err, KILN_E_INPUT,
+            "'%s': the transform is not a rotation, because it has a scale of its own" FORGO, path);
     if (!(s->scale > 0 && isfinite(s->scale)))
-        return kiln_fail(err, KILN_E_INPUT, "'%s' cannot be used: applied_scale of the cameras is %g" FORGO, path,
+        return kiln_fail(err, KILN_E_INPUT,
+                         "'%s' cannot be used: applied_scale of the cameras is %g" FORGO, path,
                          d->set.applied_scale);
     for (int i = 0; i < 3; i++) s->t[i] *= s->scale; /* s (R x + t) is s R x + s t */
     return KILN_OK;
@@ -119,23 +136,30 @@ static kiln_status note_transform(kiln_dataset *d, const motion *m, kiln_error *
     const double *t = m->transform;
     json_t *all = NULL;
     if (d->set.transforms[0])
-        KILN_TRY(kiln_json_parse(d->set.transforms, strlen(d->set.transforms), 0, "transforms", &all, NULL, err));
+        KILN_TRY(kiln_json_parse(d->set.transforms, strlen(d->set.transforms), 0, "transforms",
+                                 &all, NULL, err));
     if (!all) all = json_array();
-    json_t *rows = json_array(), *one = json_pack("{s:o, s:O, s:s}", "dataparser_scale", kiln_json_real(m->scale),
-                                                  "dataparser_transform", rows, "of", "cameras");
+    json_t *rows = json_array(),
+           *one = json_pack("{s:o, s:O, s:s}", "dataparser_scale", kiln_json_real(m->scale),
+                            "dataparser_transform", rows, "of", "cameras");
     bool made = all && rows && one;
     for (int i = 0; i < 3 && made; i++) {
         json_t *row = json_array();
-        for (int k = 0; k < 4; k++) made = made && json_array_append_new(row, kiln_json_real(t[4 * i + k])) == 0;
+        for (int k = 0; k < 4; k++)
+            made = made && json_array_append_new(row, kiln_json_real(t[4 * i + k])) == 0;
         made = json_array_append_new(rows, row) == 0 && made;
     }
     made = made && json_array_append(all, one) == 0;
-    const size_t n = made ? kiln_json_put(all, d->set.transforms, sizeof d->set.transforms - 1, JSON_COMPACT | JSON_SORT_KEYS) : 0;
+    const size_t n = made ? kiln_json_put(all, d->set.transforms, sizeof d->set.transforms - 1,
+                                          JSON_COMPACT | JSON_SORT_KEYS)
+                          : 0;
     json_decref(one);
     json_decref(rows);
     json_decref(all);
-    if (n == 0) return kiln_fail(err, KILN_E_NOMEM, "out of memory for the transforms of the cameras");
-    if (n > sizeof d->set.transforms - 1) return kiln_fail(err, KILN_E_BUG, "the transforms of the cameras need %zu bytes", n);
+    if (n == 0)
+        return kiln_fail(err, KILN_E_NOMEM, "out of memory for the transforms of the cameras");
+    if (n > sizeof d->set.transforms - 1)
+        return kiln_fail(err, KILN_E_BUG, "the transforms of the cameras need %zu bytes", n);
     d->set.transforms[n] = '\0';
     return KILN_OK;
 }
@@ -148,18 +172,22 @@ kiln_status kiln_dataparser_apply(kiln_dataset *d, bool forgone, kiln_error *err
     if (!path[0]) return KILN_OK;
     d->has_dataparser = true;
     const char *const why = why_not(d, forgone);
-    if (why) return kiln_camera_set_add_finding(&d->set, path, "frame", false, "nerfstudio's frame of training", why, err);
+    if (why)
+        return kiln_camera_set_add_finding(&d->set, path, "frame", false,
+                                           "nerfstudio's frame of training", why, err);
     KILN_TRY(parse_dataparser(path, &m, err));
     KILN_TRY(compose_move(d, path, &m, err));
     for (uint32_t i = 0; i < d->set.n_cameras; i++) {
         kiln_similarity_pose(&m.move, d->set.cameras[i].r, d->set.cameras[i].t);
         for (int k = 0; k < 3; k++)
             if (!isfinite(d->set.cameras[i].t[k]))
-                return kiln_fail(err, KILN_E_INPUT, "'%s' moves camera '%.200s' beyond all bounds" FORGO, path,
+                return kiln_fail(err, KILN_E_INPUT,
+                                 "'%s' moves camera '%.200s' beyond all bounds" FORGO, path,
                                  d->set.cameras[i].name);
     }
     KILN_TRY(note_transform(d, &m, err));
-    snprintf(what, sizeof what, "cameras are moved into the Gaussians' world, scale %g", m.move.scale);
+    snprintf(what, sizeof what, "cameras are moved into the Gaussians' world, scale %g",
+             m.move.scale);
     KILN_TRY(kiln_camera_set_add_finding(&d->set, path, "frame", true, what, "", err));
     return kiln_camera_set_add_source(&d->set, path, "frame", err);
 }

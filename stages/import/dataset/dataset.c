@@ -1,8 +1,8 @@
 /* dataset -- what a scene holds and what of it is used; the order of precedence is dataset.h's.
  *
- * A directory is asked three things: which splat and point files it has (dataset_files.c), which cameras
- * (dataset_cameras.c), and then here: which of the files becomes the scene's rows. Points follow the cameras that bring
- * them, because both have to lie in one world.
+ * A directory is asked three things: which splat and point files it has (dataset_files.c), which
+ * cameras (dataset_cameras.c), and then here: which of the files becomes the scene's rows. Points
+ * follow the cameras that bring them, because both have to lie in one world.
  */
 #include "stages/import/dataset/dataset.h"
 
@@ -24,13 +24,15 @@ static const char *const known_points[] = {"input.ply", "sparse_pc.ply", "points
 
 static bool is_splats(const kiln_candidate *c) { return c->reader && c->kind == KILN_SCENE_SPLATS; }
 
-/* The file beside a packed one that has its name without the packing's suffix, if there are splats in it; else NULL. */
+/* The file beside a packed one that has its name without the packing's suffix, if there are splats
+ * in it; else NULL. */
 static const kiln_candidate *unpacked_twin(const kiln_search *s, const kiln_candidate *c)
 {
     const size_t stem = kiln_packing_stem(c->path);
     for (uint32_t i = 0; i < s->n_files && c->path[stem]; i++) {
         const kiln_candidate *twin = &s->files[i];
-        if (is_splats(twin) && strncmp(twin->path, c->path, stem) == 0 && !twin->path[stem]) return twin;
+        if (is_splats(twin) && strncmp(twin->path, c->path, stem) == 0 && !twin->path[stem])
+            return twin;
     }
     return NULL;
 }
@@ -53,8 +55,11 @@ const kiln_candidate *kiln_search_later_state(const kiln_search *s, const kiln_c
     const kiln_candidate *last = c;
     for (uint32_t i = 0; i < s->n_files; i++) {
         const kiln_candidate *b = &s->files[i];
-        const bool same = b->state.has_step == c->state.has_step && strcmp(b->state.pattern, c->state.pattern) == 0;
-        if (b != c && same && !b->iteration && !c->iteration && kiln_search_competes(s, b) && is_later(b, last)) last = b;
+        const bool same = b->state.has_step == c->state.has_step &&
+                          strcmp(b->state.pattern, c->state.pattern) == 0;
+        if (b != c && same && !b->iteration && !c->iteration && kiln_search_competes(s, b) &&
+            is_later(b, last))
+            last = b;
     }
     return last != c ? last : NULL;
 }
@@ -72,12 +77,15 @@ static kiln_status refuse_to_guess(const kiln_search *s, kiln_error *err)
     for (uint32_t i = 0; i < s->n_files && used < sizeof names; i++) {
         const kiln_candidate *c = &s->files[i];
         if (!is_choice(s, c)) continue;
-        used += (size_t)snprintf(names + used, sizeof names - used, "%s'%.100s'", used ? ", " : "", kiln_path_base(c->path));
-        if (c->is_unknown && !packed[0]) snprintf(packed, sizeof packed, "%s", kiln_path_base(c->path));
+        used += (size_t)snprintf(names + used, sizeof names - used, "%s'%.100s'", used ? ", " : "",
+                                 kiln_path_base(c->path));
+        if (c->is_unknown && !packed[0])
+            snprintf(packed, sizeof packed, "%s", kiln_path_base(c->path));
     }
     if (used >= sizeof names) memcpy(names + sizeof names - 4, "...", 4);
     return kiln_fail(err, KILN_E_INPUT,
-                     "'%s' holds several splat files, %s, but '%.100s' must be unpacked to know which one has the most Gaussians; "
+                     "'%s' holds several splat files, %s, but '%.100s' must be unpacked to know "
+                     "which one has the most Gaussians; "
                      "name one of them on the command line",
                      s->d->set.root, names, packed);
 }
@@ -107,7 +115,8 @@ static const kiln_candidate *best_points(const kiln_search *s)
                 return &s->files[i];
     for (uint32_t i = 0; i < s->n_files; i++) {
         const kiln_candidate *c = &s->files[i];
-        if (c->reader && c->kind == KILN_SCENE_POINTS && (!best || c->n_rows > best->n_rows)) best = c;
+        if (c->reader && c->kind == KILN_SCENE_POINTS && (!best || c->n_rows > best->n_rows))
+            best = c;
     }
     return best;
 }
@@ -118,7 +127,8 @@ static void use_rows(kiln_dataset *d, const char *path, const kiln_reader *reade
     d->reader = reader;
 }
 
-/* All files of the directory that hold Gaussians, or points where none does; they are in the order of their names. */
+/* All files of the directory that hold Gaussians, or points where none does; they are in the order
+ * of their names. */
 static kiln_status choose_parts(kiln_search *s, kiln_error *err)
 {
     const kiln_move none = {.scale = 1};
@@ -136,21 +146,28 @@ static kiln_status choose_parts(kiln_search *s, kiln_error *err)
             use_rows(s->d, s->files[i].path, s->files[i].reader);
     }
     if (s->d->reader) return KILN_OK;
-    return kiln_fail(err, KILN_E_INPUT, "--parts: '%s' holds no splat or point file", s->d->set.root);
+    return kiln_fail(err, KILN_E_INPUT, "--parts: '%s' holds no splat or point file",
+                     s->d->set.root);
 }
 
-/* A bake keeps the file that it was made of: a trainer that writes the next step beside it must not change a bake in silence. */
+/* A bake keeps the file that it was made of: a trainer that writes the next step beside it must not
+ * change a bake in silence. */
 static const kiln_candidate *keep_choice(kiln_search *s, const kiln_candidate *best)
 {
     const size_t root = strlen(s->d->set.root);
-    if (!s->stays || !s->stays[0] || strcmp(best->path, s->stays) == 0 || best->iteration) return best;
-    const bool is_ours = strncmp(s->stays, s->d->set.root, root) == 0 && s->stays[root] == '/' && kiln_is_file(s->stays);
+    if (!s->stays || !s->stays[0] || strcmp(best->path, s->stays) == 0 || best->iteration)
+        return best;
+    const bool is_ours = strncmp(s->stays, s->d->set.root, root) == 0 && s->stays[root] == '/' &&
+                         kiln_is_file(s->stays);
     const kiln_candidate *stays = NULL;
     for (uint32_t i = 0; i < s->n_files && is_ours; i++)
-        if (kiln_search_competes(s, &s->files[i]) && strcmp(s->files[i].path, s->stays) == 0) stays = &s->files[i];
-    if (!stays && !(is_ours && best->below)) return best; /* gone, or points before there were Gaussians */
+        if (kiln_search_competes(s, &s->files[i]) && strcmp(s->files[i].path, s->stays) == 0)
+            stays = &s->files[i];
+    /* gone, or points before there were Gaussians */
+    if (!stays && !(is_ours && best->below)) return best;
     kiln_camera_set_note(&s->d->set,
-                         "'%s' stays, because the bake was made of it, although '%s' would be chosen now (--reset chooses anew)",
+                         "'%s' stays, because the bake was made of it, although '%s' would be "
+                         "chosen now (--reset chooses anew)",
                          s->stays + root + 1, best->path + root + 1);
     return stays;
 }
@@ -166,10 +183,14 @@ static kiln_status choose_splats(kiln_search *s, kiln_error *err)
         return KILN_OK;
     }
     if (s->has_point_cloud && !s->trained)
-        return kiln_fail(err, KILN_E_INPUT, "'%s' holds no point_cloud/iteration_N/point_cloud.ply; was the training saved?",
-                         s->d->set.root);
-    for (uint32_t i = 0; i < s->n_files; i++) /* splats that cannot be read must not quietly become points */
-        if (!s->files[i].reader && !s->files[i].has_none) return kiln_fail(err, s->files[i].why.status, "%s", s->files[i].why.msg);
+        return kiln_fail(
+            err, KILN_E_INPUT,
+            "'%s' holds no point_cloud/iteration_N/point_cloud.ply; was the training saved?",
+            s->d->set.root);
+    /* splats that cannot be read must not quietly become points */
+    for (uint32_t i = 0; i < s->n_files; i++)
+        if (!s->files[i].reader && !s->files[i].has_none)
+            return kiln_fail(err, s->files[i].why.status, "%s", s->files[i].why.msg);
     return KILN_OK;
 }
 
@@ -185,8 +206,10 @@ static kiln_status choose_points(kiln_search *s, kiln_error *err)
     }
     if (c) use_rows(d, c->path, c->reader);
     if (!c && s->camera_kind && strcmp(s->camera_kind, "COLMAP model") == 0)
-        return kiln_fail(err, KILN_E_INPUT, "the points of the COLMAP model in '%s' are missing: points3D.bin or points3D.txt",
-                         d->set.root);
+        return kiln_fail(
+            err, KILN_E_INPUT,
+            "the points of the COLMAP model in '%s' are missing: points3D.bin or points3D.txt",
+            d->set.root);
     return KILN_OK;
 }
 
@@ -210,7 +233,8 @@ static void say_why_not(const kiln_search *s, const kiln_candidate *c, char *out
     else if (used->kind != c->kind)
         snprintf(out, capacity, "%.80s holds Gaussians", name);
     else if (s->trained && used == &s->files[0])
-        snprintf(out, capacity, "the trained iteration %llu takes precedence", (unsigned long long)used->iteration);
+        snprintf(out, capacity, "the trained iteration %llu takes precedence",
+                 (unsigned long long)used->iteration);
     else if (c->is_unknown && unpacked_twin(s, c))
         snprintf(out, capacity, "%.80s exists unpacked", kiln_path_base(unpacked_twin(s, c)->path));
     else if (used->n_rows > c->n_rows)
@@ -240,17 +264,20 @@ static kiln_status tell_files(kiln_search *s, kiln_error *err)
     for (uint32_t i = 0; i < s->n_files; i++) {
         const kiln_candidate *c = &s->files[i];
         bool added;
-        const bool used = is_used(s, c->path, &added), points = c->reader && c->kind == KILN_SCENE_POINTS;
+        const bool used = is_used(s, c->path, &added),
+                   points = c->reader && c->kind == KILN_SCENE_POINTS;
         if (strcmp(c->path, d->rows_path) == 0) d->rows_kind = c->kind;
         if (added) continue;
         snprintf(what, sizeof what, "%s", c->has_none ? "no Gaussians" : "unreadable");
         if (c->is_unknown)
             snprintf(what, sizeof what, "%s, packed", c->reader->name);
         else if (c->reader)
-            snprintf(what, sizeof what, "%s, %llu %s%s", c->reader->name, (unsigned long long)c->n_rows,
-                     points ? "point" : "Gaussian", c->n_rows == 1 ? "" : "s");
+            snprintf(what, sizeof what, "%s, %llu %s%s", c->reader->name,
+                     (unsigned long long)c->n_rows, points ? "point" : "Gaussian",
+                     c->n_rows == 1 ? "" : "s");
         if (c->reader) say_why_not(s, c, why_not, sizeof why_not);
-        KILN_TRY(kiln_camera_set_add_finding(&d->set, c->path, points ? "points" : "splats", used, what,
+        KILN_TRY(kiln_camera_set_add_finding(&d->set, c->path, points ? "points" : "splats", used,
+                                             what,
                                              used        ? ""
                                              : c->reader ? why_not
                                                          : c->why.msg,
@@ -259,7 +286,8 @@ static kiln_status tell_files(kiln_search *s, kiln_error *err)
         if (!c->reader) kiln_camera_set_note(&d->set, "a file is left out: %s", c->why.msg);
     }
     if (s->points[0] && strcmp(s->points, d->rows_path) != 0)
-        KILN_TRY(kiln_camera_set_add_finding(&d->set, s->points, "points", false, "points of the cameras",
+        KILN_TRY(kiln_camera_set_add_finding(&d->set, s->points, "points", false,
+                                             "points of the cameras",
                                              "a splat file takes precedence", err));
     return KILN_OK;
 }
@@ -283,7 +311,8 @@ static kiln_status add_files(kiln_search *s, kiln_error *err)
 
 static kiln_status tell_added(const kiln_search *s, kiln_error *err)
 {
-    for (uint32_t i = s->first_added; i < s->d->n_more; i++) KILN_TRY(kiln_dataset_tell_added(s->d, &s->d->more[i], err));
+    for (uint32_t i = s->first_added; i < s->d->n_more; i++)
+        KILN_TRY(kiln_dataset_tell_added(s->d, &s->d->more[i], err));
     return KILN_OK;
 }
 
@@ -300,25 +329,29 @@ static kiln_status find_in_directory(kiln_search *s, const char *cameras, kiln_e
     KILN_TRY(tell_added(s, err));
     KILN_TRY(kiln_search_foreign(s, err));
     if (!d->reader && d->set.n_cameras == 0)
-        return kiln_fail(
-            err, KILN_E_INPUT,
-            "'%s' holds nothing to import: no splat or point file, no COLMAP model (sparse/0), no transforms.json, no cameras.json",
-            d->set.root);
+        return kiln_fail(err, KILN_E_INPUT,
+                         "'%s' holds nothing to import: no splat or point file, no COLMAP model "
+                         "(sparse/0), no transforms.json, no cameras.json",
+                         d->set.root);
     return KILN_OK;
 }
 
-/* A file by itself has the cameras that --cameras names; a camera file by itself the points that it names. */
-static kiln_status find_in_file(kiln_search *s, const char *path, const char *cameras, kiln_error *err)
+/* A file by itself has the cameras that --cameras names; a camera file by itself the points that it
+ * names. */
+static kiln_status find_in_file(kiln_search *s, const char *path, const char *cameras,
+                                kiln_error *err)
 {
     kiln_dataset *d = s->d;
     const kiln_candidate *c = NULL;
     KILN_TRY(kiln_search_file(s, path, &c, err));
     const bool is_json = !c->reader && !cameras && strcmp(kiln_path_suffix(path), "json") == 0 &&
-                         kiln_source_claim(path) < KILN_CLAIM_BY_CONTENT; /* else it is a damaged scene, and no camera file */
+                         /* else it is a damaged scene, and no camera file */
+                         kiln_source_claim(path) < KILN_CLAIM_BY_CONTENT;
     if (!c->reader && !is_json) return kiln_fail(err, c->why.status, "%s", c->why.msg);
     if (c->reader) use_rows(d, path, c->reader);
     if (is_json) s->n_files = 0;
-    if ((cameras && !(s->rows_alone && d->reader)) || is_json) KILN_TRY(kiln_search_cameras(s, cameras ? cameras : path, err));
+    if ((cameras && !(s->rows_alone && d->reader)) || is_json)
+        KILN_TRY(kiln_search_cameras(s, cameras ? cameras : path, err));
     if (!d->reader) KILN_TRY(choose_points(s, err));
     KILN_TRY(add_files(s, err));
     KILN_TRY(tell_files(s, err));
@@ -328,29 +361,36 @@ static kiln_status find_in_file(kiln_search *s, const char *path, const char *ca
 static kiln_status add_dataset_member(void *context, const char *path, kiln_error *err)
 {
     kiln_dataset *d = context;
-    KILN_TRY(kiln_grow((void **)&d->members, d->n_members, sizeof *d->members, "files of a scene", err));
+    KILN_TRY(
+        kiln_grow((void **)&d->members, d->n_members, sizeof *d->members, "files of a scene", err));
     snprintf(d->members[d->n_members++].text, sizeof d->members->text, "%s", path);
     return kiln_camera_set_add_source(&d->set, path, "rows", err);
 }
 
-/* The data set's folder and name: of a file, the folder that holds it and the name without suffix. path is absolute. */
+/* The data set's folder and name: of a file, the folder that holds it and the name without suffix.
+ * path is absolute. */
 static void set_root(kiln_dataset *d, const char *path, bool is_file)
 {
     const size_t folder = (size_t)(kiln_path_base(path) - path);
     snprintf(d->set.root, sizeof d->set.root, "%s", path);
     if (is_file) d->set.root[folder > 1 ? folder - 1 : 1] = 0; /* "/" keeps its slash */
     char plain[KILN_PATH_MAX];
-    snprintf(plain, sizeof plain, "%.*s", is_file ? (int)kiln_packing_stem(path) : KILN_PATH_MAX, path);
+    snprintf(plain, sizeof plain, "%.*s", is_file ? (int)kiln_packing_stem(path) : KILN_PATH_MAX,
+             path);
     const char *base = kiln_path_base(plain), *suffix = kiln_path_suffix(plain);
-    const int n = is_file && *suffix && suffix - 1 > base ? (int)(suffix - 1 - base) : (int)strlen(base);
+    const int n =
+        is_file && *suffix && suffix - 1 > base ? (int)(suffix - 1 - base) : (int)strlen(base);
     snprintf(d->name, sizeof d->name, "%.*s", n < 255 ? n : 255, n ? base : "scene");
 }
 
-kiln_status kiln_dataset_find(const char *scene, const kiln_dataset_wishes *wishes, kiln_dataset *out, kiln_error *err)
+kiln_status kiln_dataset_find(const char *scene, const kiln_dataset_wishes *wishes,
+                              kiln_dataset *out, kiln_error *err)
 {
     char path[KILN_PATH_MAX], real[KILN_PATH_MAX];
     *out = (kiln_dataset){.set.split = wishes->split};
-    if (!realpath(scene, path)) return kiln_fail(err, KILN_E_INPUT, "cannot find the scene '%s': %s", scene, strerror(errno));
+    if (!realpath(scene, path))
+        return kiln_fail(err, KILN_E_INPUT, "cannot find the scene '%s': %s", scene,
+                         strerror(errno));
     kiln_search s = {.d = out,
                      .avoid = wishes->avoid,
                      .options = &wishes->read,
@@ -364,15 +404,20 @@ kiln_status kiln_dataset_find(const char *scene, const kiln_dataset_wishes *wish
     if (wishes->photos) snprintf(out->set.photos, sizeof out->set.photos, "%s", wishes->photos);
     const bool is_file = !kiln_is_dir(path);
     if (is_file && wishes->parts)
-        return kiln_fail(err, KILN_E_USAGE, "--parts joins the files of a folder, but '%s' is a file; --add joins single files",
-                         scene);
+        return kiln_fail(
+            err, KILN_E_USAGE,
+            "--parts joins the files of a folder, but '%s' is a file; --add joins single files",
+            scene);
     set_root(out, path, is_file);
     out->set.is_folder = !is_file;
-    kiln_status st = is_file ? find_in_file(&s, path, wishes->cameras, err) : find_in_directory(&s, wishes->cameras, err);
+    kiln_status st = is_file ? find_in_file(&s, path, wishes->cameras, err)
+                             : find_in_directory(&s, wishes->cameras, err);
     if (st == KILN_OK && out->reader && out->reader->members)
         st = kiln_source_members(out->rows_path, &out->read, add_dataset_member, out, err);
     if (st == KILN_OK && out->set.photos[0] && out->set.photos_sought == 0 && !wishes->rows_alone)
-        kiln_camera_set_note(&out->set, "--photos '%s' is not used, because no camera names a photo", out->set.photos);
+        kiln_camera_set_note(&out->set,
+                             "--photos '%s' is not used, because no camera names a photo",
+                             out->set.photos);
     free(s.files);
     if (st == KILN_OK) st = kiln_exposures_find(out, wishes->cameras, err);
     if (st == KILN_OK) st = kiln_training_marks_read(out, err);

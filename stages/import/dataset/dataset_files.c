@@ -1,8 +1,9 @@
 /* dataset_files -- the splat and point files of a directory, probed by content.
  *
- * Two places are looked into first: point_cloud/iteration_N with the largest N, and the directory itself; of the latter
- * at most FILES_MAX files with a suffix of a reader, in the order of their names; with --parts PARTS_MAX, and no more. Folders
- * below are looked into where these hold no Gaussians (dataset_below.c).
+ * Two places are looked into first: point_cloud/iteration_N with the largest N, and the directory
+ * itself; of the latter at most FILES_MAX files with a suffix of a reader, in the order of their
+ * names; with --parts PARTS_MAX, and no more. Folders below are looked into where these hold no
+ * Gaussians (dataset_below.c).
  */
 #include "stages/cameras/camera_file.h"
 #include "stages/files/foreign.h"
@@ -20,15 +21,16 @@
 
 enum { FILES_MAX = 64, PARTS_MAX = 1024, ENTRIES_MAX = 100000 };
 
-/* Suffixes that belong to splats and points alone: a .bin or .txt may be anything, and COLMAP's are found with its model;
- * a .json may be anything, too. */
+/* Suffixes that belong to splats and points alone: a .bin or .txt may be anything, and COLMAP's are
+ * found with its model; a .json may be anything, too. */
 bool kiln_search_is_candidate(const char *name)
 {
     char plain[256];
     snprintf(plain, sizeof plain, "%.*s", (int)kiln_packing_stem(name), name);
     const char *suffix = kiln_path_suffix(plain);
     if (kiln_foreign_is_splats(plain)) return true; /* to be named as what it is */
-    if (!*suffix || strcasecmp(suffix, "bin") == 0 || strcasecmp(suffix, "txt") == 0 || strcasecmp(suffix, "json") == 0)
+    if (!*suffix || strcasecmp(suffix, "bin") == 0 || strcasecmp(suffix, "txt") == 0 ||
+        strcasecmp(suffix, "json") == 0)
         return false;
     for (const kiln_reader *const *r = kiln_readers; *r; r++) {
         const char *at = (*r)->suffixes;
@@ -41,7 +43,10 @@ bool kiln_search_is_candidate(const char *name)
 }
 
 /* The JSON file of a SOG scene has one of these names, which other programs use as well. */
-static bool may_be_scene_json(const char *name) { return strcmp(name, KILN_SOG_META) == 0 || strcmp(name, KILN_LOD_META) == 0; }
+static bool may_be_scene_json(const char *name)
+{
+    return strcmp(name, KILN_SOG_META) == 0 || strcmp(name, KILN_LOD_META) == 0;
+}
 
 static bool is_packed(const char *path)
 {
@@ -50,7 +55,8 @@ static bool is_packed(const char *path)
     return kiln_packing_find(path, &packing, &unread) == KILN_OK && packing;
 }
 
-/* Opens the files from `first` on far enough to know what they are; one that cannot be read keeps the reason. */
+/* Opens the files from `first` on far enough to know what they are; one that cannot be read keeps
+ * the reason. */
 static kiln_status look_at_files(kiln_search *s, uint32_t first, kiln_error *err)
 {
     kiln_source_info *info = NULL; /* too large for the stack */
@@ -58,20 +64,23 @@ static kiln_status look_at_files(kiln_search *s, uint32_t first, kiln_error *err
     for (uint32_t i = first; i < s->n_files; i++) {
         kiln_candidate *c = &s->files[i];
         memset(info, 0, sizeof *info);
-        if (kiln_source_look(c->path, s->options, &c->reader, info, &c->why) != KILN_OK) c->reader = NULL;
+        if (kiln_source_look(c->path, s->options, &c->reader, info, &c->why) != KILN_OK)
+            c->reader = NULL;
         c->has_none = info->has_none;
         c->kind = info->kind;
         c->n_rows = info->n_rows;
         if (c->reader)
-            snprintf(c->notes, sizeof c->notes, "%s%s%s", info->remarks, info->remarks[0] && info->notes[0] ? "; " : "",
-                     info->notes);
-        c->is_unknown = c->reader && c->reader->packed == KILN_PACKED_WHOLE && c->n_rows == 0 && is_packed(c->path);
+            snprintf(c->notes, sizeof c->notes, "%s%s%s", info->remarks,
+                     info->remarks[0] && info->notes[0] ? "; " : "", info->notes);
+        c->is_unknown = c->reader && c->reader->packed == KILN_PACKED_WHOLE && c->n_rows == 0 &&
+                        is_packed(c->path);
     }
     free(info);
     return KILN_OK;
 }
 
-kiln_status kiln_search_add_file(kiln_search *s, const char *path, uint64_t iteration, kiln_error *err)
+kiln_status kiln_search_add_file(kiln_search *s, const char *path, uint64_t iteration,
+                                 kiln_error *err)
 {
     const size_t root = strlen(s->d->set.root);
     kiln_file_info info = {0};
@@ -91,7 +100,8 @@ kiln_status kiln_search_add_file(kiln_search *s, const char *path, uint64_t iter
 static bool iteration_of(const char *name, uint64_t *n)
 {
     const char *digits = name + 10;
-    if (strncmp(name, "iteration_", 10) != 0 || !*digits || digits[strspn(digits, "0123456789")] || strlen(digits) > 18)
+    if (strncmp(name, "iteration_", 10) != 0 || !*digits || digits[strspn(digits, "0123456789")] ||
+        strlen(digits) > 18)
         return false;
     *n = strtoull(digits, NULL, 10);
     return true;
@@ -99,7 +109,8 @@ static bool iteration_of(const char *name, uint64_t *n)
 
 static int later_first(const void *a, const void *b)
 {
-    const uint64_t x = ((const kiln_candidate *)a)->iteration, y = ((const kiln_candidate *)b)->iteration;
+    const uint64_t x = ((const kiln_candidate *)a)->iteration,
+                   y = ((const kiln_candidate *)b)->iteration;
     return (x < y) - (x > y);
 }
 
@@ -112,7 +123,8 @@ static kiln_status list_iterations(kiln_search *s, const char *dir, kiln_error *
     if (!d) return kiln_fail(err, KILN_E_IO, "cannot list '%s': %s", dir, strerror(errno));
     for (const struct dirent *e; st == KILN_OK && (e = readdir(d));) {
         const int length = snprintf(path, sizeof path, "%s/%s/point_cloud.ply", dir, e->d_name);
-        if (iteration_of(e->d_name, &n) && length > 0 && (size_t)length < sizeof path && kiln_is_file(path))
+        if (iteration_of(e->d_name, &n) && length > 0 && (size_t)length < sizeof path &&
+            kiln_is_file(path))
             st = kiln_search_add_file(s, path, n, err);
     }
     closedir(d); /* opened for reading: nothing to lose */
@@ -144,7 +156,8 @@ static int candidates_by_path(const void *a, const void *b)
     return strcmp(((const kiln_candidate *)a)->path, ((const kiln_candidate *)b)->path);
 }
 
-/* Of more files than are opened, those of which a later step is there by name: the last one must be among those that are opened. */
+/* Of more files than are opened, those of which a later step is there by name: the last one must be
+ * among those that are opened. */
 static void drop_earlier_steps(kiln_search *s, uint32_t first)
 {
     uint32_t n = first;
@@ -153,11 +166,14 @@ static void drop_earlier_steps(kiln_search *s, uint32_t first)
         bool later = false;
         for (uint32_t k = first; k < s->n_files && mine->has_step && !later; k++) {
             const kiln_step *other = &s->files[k].state;
-            later = k != i && other->has_step && other->step > mine->step && strcmp(other->pattern, mine->pattern) == 0;
+            later = k != i && other->has_step && other->step > mine->step &&
+                    strcmp(other->pattern, mine->pattern) == 0;
         }
         if (!later && n++ != i) s->files[n - 1] = s->files[i];
     }
-    kiln_camera_set_note(&s->d->set, "'%s' holds %u splat and point files; %u of them are earlier training steps and are left out",
+    kiln_camera_set_note(&s->d->set,
+                         "'%s' holds %u splat and point files; %u of them are earlier training "
+                         "steps and are left out",
                          s->d->set.root, s->n_files - first, s->n_files - n);
     s->n_files = n;
 }
@@ -168,28 +184,34 @@ static kiln_status list_directory(kiln_search *s, kiln_error *err)
     char path[KILN_PATH_MAX];
     kiln_status st = KILN_OK;
     DIR *d = opendir(s->d->set.root);
-    if (!d) return kiln_fail(err, KILN_E_IO, "cannot list '%s': %s", s->d->set.root, strerror(errno));
+    if (!d)
+        return kiln_fail(err, KILN_E_IO, "cannot list '%s': %s", s->d->set.root, strerror(errno));
     const struct dirent *e = readdir(d);
-    for (uint32_t n_entries = 0; st == KILN_OK && e && n_entries < ENTRIES_MAX; e = readdir(d), n_entries++) {
+    for (uint32_t n_entries = 0; st == KILN_OK && e && n_entries < ENTRIES_MAX;
+         e = readdir(d), n_entries++) {
         const bool is_json = may_be_scene_json(e->d_name);
         if (!is_json && !kiln_search_is_candidate(e->d_name)) continue;
         st = kiln_path_join(path, sizeof path, s->d->set.root, e->d_name, err);
-        if (st != KILN_OK || !kiln_is_file(path) || (is_json && kiln_source_claim(path) < KILN_CLAIM_BY_CONTENT)) continue;
+        if (st != KILN_OK || !kiln_is_file(path) ||
+            (is_json && kiln_source_claim(path) < KILN_CLAIM_BY_CONTENT))
+            continue;
         st = kiln_search_add_file(s, path, 0, err);
     }
     closedir(d); /* opened for reading: nothing to lose */
     if (st == KILN_OK) st = kiln_search_drop_parts(s, first, err);
     if (st != KILN_OK) return st;
-    if (s->n_files > first) qsort(s->files + first, s->n_files - first, sizeof *s->files, candidates_by_path);
+    if (s->n_files > first)
+        qsort(s->files + first, s->n_files - first, sizeof *s->files, candidates_by_path);
     if (s->parts && s->n_files > PARTS_MAX)
-        return kiln_fail(err, KILN_E_INPUT, "'%s' holds %u splat and point files; --parts joins at most %d", s->d->set.root,
-                         s->n_files, PARTS_MAX);
+        return kiln_fail(err, KILN_E_INPUT,
+                         "'%s' holds %u splat and point files; --parts joins at most %d",
+                         s->d->set.root, s->n_files, PARTS_MAX);
     if (s->n_files - first > FILES_MAX && !s->parts) drop_earlier_steps(s, first);
     if (s->n_files - first > FILES_MAX && !s->parts) {
-        kiln_camera_set_note(
-            &s->d->set,
-            "'%s' holds %u splat and point files; only the first %d by name are considered; name a file to use another one",
-            s->d->set.root, s->n_files - first, FILES_MAX);
+        kiln_camera_set_note(&s->d->set,
+                             "'%s' holds %u splat and point files; only the first %d by name are "
+                             "considered; name a file to use another one",
+                             s->d->set.root, s->n_files - first, FILES_MAX);
         s->n_files = first + FILES_MAX;
     }
     return KILN_OK;
@@ -200,14 +222,16 @@ static kiln_status look_below(kiln_search *s, kiln_error *err)
 {
     const uint32_t first = s->n_files;
     KILN_TRY(kiln_search_below(s, err));
-    if (s->n_files > first) qsort(s->files + first, s->n_files - first, sizeof *s->files, candidates_by_path);
+    if (s->n_files > first)
+        qsort(s->files + first, s->n_files - first, sizeof *s->files, candidates_by_path);
     if (s->n_files - first > FILES_MAX) drop_earlier_steps(s, first);
     if (s->n_files - first > FILES_MAX) s->n_files = first + FILES_MAX;
     KILN_TRY(look_at_files(s, first, err));
     uint32_t n = first;
     for (uint32_t i = first; i < s->n_files; i++) {
         s->files[i].below = true;
-        if (s->files[i].reader && s->files[i].kind == KILN_SCENE_SPLATS && n++ != i) s->files[n - 1] = s->files[i];
+        if (s->files[i].reader && s->files[i].kind == KILN_SCENE_SPLATS && n++ != i)
+            s->files[n - 1] = s->files[i];
     }
     s->n_files = n;
     return KILN_OK;
@@ -223,7 +247,8 @@ kiln_status kiln_search_files(kiln_search *s, kiln_error *err)
     return s->parts ? KILN_OK : look_below(s, err);
 }
 
-kiln_status kiln_search_file(kiln_search *s, const char *path, const kiln_candidate **out, kiln_error *err)
+kiln_status kiln_search_file(kiln_search *s, const char *path, const kiln_candidate **out,
+                             kiln_error *err)
 {
     uint32_t i = 0;
     while (i < s->n_files && strcmp(s->files[i].path, path) != 0) i++;

@@ -1,7 +1,9 @@
-/* dataset_foreign -- what lies in a directory that import does not read, named as what it is (foreign.h).
+/* dataset_foreign -- what lies in a directory that import does not read, named as what it is
+ * (foreign.h).
  *
- * The directory's own files are findings, whatever else is used. Where nothing else is, its folders are looked through as well,
- * because trainers leave their checkpoints a few folders down; the first file found then is the error.
+ * The directory's own files are findings, whatever else is used. Where nothing else is, its folders
+ * are looked through as well, because trainers leave their checkpoints a few folders down; the
+ * first file found then is the error.
  */
 #include "stages/cameras/camera_file.h"
 #include "stages/files/foreign.h"
@@ -47,7 +49,9 @@ static kiln_status list_names(walk *w, const char *folder, names *out, kiln_erro
 
 static const kiln_foreign *look_at_foreign(walk *w, const char *path)
 {
-    if (!kiln_foreign_may_be(kiln_path_base(path)) || w->n_opened >= OPENED_MAX || !kiln_is_file(path)) return NULL;
+    if (!kiln_foreign_may_be(kiln_path_base(path)) || w->n_opened >= OPENED_MAX ||
+        !kiln_is_file(path))
+        return NULL;
     w->n_opened++;
     return kiln_foreign_of_file(path);
 }
@@ -59,14 +63,16 @@ static bool is_found(const kiln_dataset *d, const char *path)
     return false;
 }
 
-static kiln_status report_foreign(kiln_dataset *d, const char *path, const kiln_foreign *f, kiln_error *err)
+static kiln_status report_foreign(kiln_dataset *d, const char *path, const kiln_foreign *f,
+                                  kiln_error *err)
 {
     const bool cameras = kiln_foreign_role_of(f) == KILN_FOREIGN_CAMERAS;
     if (cameras && d->set.n_cameras == 0)
-        kiln_camera_set_note(&d->set, "the cameras in '%s' are left out: the file is %s, which is not read; %s", path,
-                             kiln_foreign_what(f), kiln_foreign_help(f));
-    return kiln_camera_set_add_finding(&d->set, path, cameras ? "cameras" : "other", false, kiln_foreign_what(f),
-                                       kiln_foreign_help(f), err);
+        kiln_camera_set_note(
+            &d->set, "the cameras in '%s' are left out: the file is %s, which is not read; %s",
+            path, kiln_foreign_what(f), kiln_foreign_help(f));
+    return kiln_camera_set_add_finding(&d->set, path, cameras ? "cameras" : "other", false,
+                                       kiln_foreign_what(f), kiln_foreign_help(f), err);
 }
 
 static kiln_status tell_own(walk *w, kiln_dataset *d, kiln_error *err)
@@ -89,7 +95,8 @@ done:
     return st;
 }
 
-/* KILN_E_INPUT at the first file or folder of such a kind: files of a folder before its folders, all by name. */
+/* KILN_E_INPUT at the first file or folder of such a kind: files of a folder before its folders,
+ * all by name. */
 static kiln_status refuse_first(walk *w, const char *folder, int depth, kiln_error *err)
 {
     kiln_status st = KILN_OK;
@@ -104,7 +111,8 @@ static kiln_status refuse_first(walk *w, const char *folder, int depth, kiln_err
     }
     for (uint32_t i = 0; i < list.n && depth < DEPTH_MAX; i++) {
         KILN_GO(kiln_path_join(path, sizeof path, folder, list.name[i], err));
-        if (kiln_is_dir(path) && kiln_may_look_into(path, w->s->avoid)) KILN_GO(refuse_first(w, path, depth + 1, err));
+        if (kiln_is_dir(path) && kiln_may_look_into(path, w->s->avoid))
+            KILN_GO(refuse_first(w, path, depth + 1, err));
     }
 done:
     free(list.name);
@@ -114,7 +122,8 @@ done:
 kiln_status kiln_search_foreign(kiln_search *s, kiln_error *err)
 {
     walk w = {.s = s};
-    if (s->rows_alone && s->d->reader) return KILN_OK; /* cameras were not looked for, so nothing can be said of them */
+    /* cameras were not looked for, so nothing can be said of them */
+    if (s->rows_alone && s->d->reader) return KILN_OK;
     if (s->d->reader || s->d->set.n_cameras) return tell_own(&w, s->d, err);
     const kiln_status st = refuse_first(&w, s->d->set.root, 0, err);
     if (st == KILN_E_INPUT) kiln_note(err, "nothing in '%s' can be imported", s->d->set.root);
@@ -122,7 +131,8 @@ kiln_status kiln_search_foreign(kiln_search *s, kiln_error *err)
 }
 
 /* The file of the directory that the splat file `path` is a part of; NULL: it stands for itself. */
-static kiln_status find_whole(walk *w, const char *root, const char *suffix, char whole[KILN_PATH_MAX], kiln_error *err)
+static kiln_status find_whole(walk *w, const char *root, const char *suffix,
+                              char whole[KILN_PATH_MAX], kiln_error *err)
 {
     kiln_status st = KILN_OK;
     char path[KILN_PATH_MAX];
@@ -130,7 +140,8 @@ static kiln_status find_whole(walk *w, const char *root, const char *suffix, cha
     KILN_GO(list_names(w, root, &list, err));
     for (uint32_t i = 0; i < list.n && !whole[0]; i++) {
         KILN_GO(kiln_path_join(path, sizeof path, root, list.name[i], err));
-        if (kiln_foreign_holds_suffix(look_at_foreign(w, path), suffix)) memcpy(whole, path, sizeof path);
+        if (kiln_foreign_holds_suffix(look_at_foreign(w, path), suffix))
+            memcpy(whole, path, sizeof path);
     }
 done:
     free(list.name);
@@ -152,8 +163,10 @@ kiln_status kiln_search_drop_parts(kiln_search *s, uint32_t first, kiln_error *e
     }
     if (!f) return KILN_OK;
     for (uint32_t i = first; i < s->n_files; i++)
-        if (!kiln_foreign_holds_suffix(f, kiln_path_suffix(s->files[i].path))) s->files[n++] = s->files[i];
-    snprintf(s->files[n].path, sizeof s->files[n].path, "%s", whole); /* in the place of its parts, of which there is one */
+        if (!kiln_foreign_holds_suffix(f, kiln_path_suffix(s->files[i].path)))
+            s->files[n++] = s->files[i];
+    /* in the place of its parts, of which there is one */
+    snprintf(s->files[n].path, sizeof s->files[n].path, "%s", whole);
     s->n_files = n + 1;
     return KILN_OK;
 }

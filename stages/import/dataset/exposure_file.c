@@ -1,4 +1,5 @@
-/* exposure_file -- see the header. The file is a by-product of a training, so that a bad one costs its use, and not the scene. */
+/* exposure_file -- see the header. The file is a by-product of a training, so that a bad one costs
+ * its use, and not the scene. */
 #include "stages/import/dataset/exposure_file.h"
 
 #include "base/count.h"
@@ -9,7 +10,8 @@
 #include <stdio.h>
 #include <stdlib.h>
 
-static kiln_status report_exposures(kiln_dataset *d, const char *path, const kiln_exposures *e, kiln_error *err)
+static kiln_status report_exposures(kiln_dataset *d, const char *path, const kiln_exposures *e,
+                                    kiln_error *err)
 {
     const kiln_exposure **of = NULL;
     char what[160];
@@ -22,7 +24,8 @@ static kiln_status report_exposures(kiln_dataset *d, const char *path, const kil
     }
     free(of);
     KILN_TRY(st);
-    snprintf(what, sizeof what, "of %u of %s; %u change the picture before it is compared with its photo", n,
+    snprintf(what, sizeof what,
+             "of %u of %s; %u change the picture before it is compared with its photo", n,
              KILN_COUNT(d->set.n_cameras, "camera"), n_changing);
     return kiln_camera_set_add_finding(&d->set, path, "exposure", n > 0, what,
                                        n ? "" : "none of its images has the name of a camera", err);
@@ -32,7 +35,8 @@ static bool exposure_file_beside(const char *cameras, char path[KILN_PATH_MAX])
 {
     char real[KILN_PATH_MAX];
     if (!cameras || !realpath(cameras, real)) return false;
-    const int n = snprintf(path, KILN_PATH_MAX, "%.*s%s", (int)(kiln_path_base(real) - real), real, KILN_EXPOSURE_FILE);
+    const int n = snprintf(path, KILN_PATH_MAX, "%.*s%s", (int)(kiln_path_base(real) - real), real,
+                           KILN_EXPOSURE_FILE);
     return n > 0 && n < KILN_PATH_MAX && kiln_is_file(path);
 }
 
@@ -50,7 +54,8 @@ kiln_status kiln_exposures_find(kiln_dataset *d, const char *cameras, kiln_error
         if (st == KILN_OK) st = kiln_camera_set_add_source(&d->set, path, KILN_EXPOSURE_ROLE, err);
     } else if (st == KILN_E_INPUT) {
         kiln_camera_set_note_meaning(&d->set, "exposures are not used: %s", why.msg);
-        st = kiln_camera_set_add_finding(&d->set, path, "exposure", false, "unreadable", why.msg, err);
+        st = kiln_camera_set_add_finding(&d->set, path, "exposure", false, "unreadable", why.msg,
+                                         err);
     } else {
         st = kiln_fail(err, st, "%s", why.msg);
     }

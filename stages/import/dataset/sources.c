@@ -41,7 +41,8 @@ kiln_status kiln_sources_collect(const kiln_dataset *d, kiln_sources *out, kiln_
     if (out->n) qsort(out->files, out->n, sizeof *out->files, source_files_by_path);
     for (uint32_t i = 0; i < out->n; i++) { /* a file that serves twice: its first role */
         const bool is_rows = strcmp(out->files[i].role, "rows") == 0;
-        if (n == 0 || strcmp(out->files[n - 1].path, out->files[i].path) != 0) out->files[n++] = out->files[i];
+        if (n == 0 || strcmp(out->files[n - 1].path, out->files[i].path) != 0)
+            out->files[n++] = out->files[i];
         out->is_rows[n - 1] |= is_rows;
     }
     out->n = n;
@@ -85,10 +86,12 @@ typedef enum { ALL, ROWS, OTHERS } choice;
 
 static bool is_due(const kiln_sources *s, uint32_t i, choice which)
 {
-    return kiln_hash_is_zero(s->files[i].hash) && (which == ALL || s->is_rows[i] == (which == ROWS));
+    return kiln_hash_is_zero(s->files[i].hash) &&
+           (which == ALL || s->is_rows[i] == (which == ROWS));
 }
 
-static kiln_status take_hashes(kiln_sources *s, choice which, kiln_run *r, const kiln_unit *u, uint64_t n, kiln_error *err)
+static kiln_status take_hashes(kiln_sources *s, choice which, kiln_run *r, const kiln_unit *u,
+                               uint64_t n, kiln_error *err)
 {
     kiln_hash *hashes = NULL;
     uint64_t bytes = 0, k = 0;
@@ -96,7 +99,8 @@ static kiln_status take_hashes(kiln_sources *s, choice which, kiln_run *r, const
     kiln_status st = KILN_OK;
     if (bytes != n * sizeof *hashes)
         st = kiln_unit_refuse(r, u,
-                              kiln_fail(err, u->volatile_result ? KILN_E_BUG : KILN_E_IO, "%llu bytes of hashes for %llu files",
+                              kiln_fail(err, u->volatile_result ? KILN_E_BUG : KILN_E_IO,
+                                        "%llu bytes of hashes for %llu files",
                                         (unsigned long long)bytes, (unsigned long long)n),
                               err);
     for (uint32_t i = 0; i < s->n && st == KILN_OK; i++)
@@ -105,7 +109,8 @@ static kiln_status take_hashes(kiln_sources *s, choice which, kiln_run *r, const
     return st;
 }
 
-/* Of the files that are to be hashed. Without the inode, which a file may have another of on each host. */
+/* Of the files that are to be hashed. Without the inode, which a file may have another of on each
+ * host. */
 static kiln_hash hashes_key(kiln_run *r, const kiln_sources *s, choice which)
 {
     kiln_hasher *h = kiln_run_key_bare(r, "sources");
@@ -118,8 +123,10 @@ static kiln_hash hashes_key(kiln_run *r, const kiln_sources *s, choice which)
     return kiln_key_end(h);
 }
 
-/* Over several hosts the plan stores the hashes, so that tasks need not read the files. With --rehash it stores them anew. */
-static kiln_status store_for_tasks(kiln_run *r, const kiln_sources *s, choice which, kiln_unit *u, bool rehash, kiln_error *err)
+/* Over several hosts the plan stores the hashes, so that tasks need not read the files. With
+ * --rehash it stores them anew. */
+static kiln_status store_for_tasks(kiln_run *r, const kiln_sources *s, choice which, kiln_unit *u,
+                                   bool rehash, kiln_error *err)
 {
     if (!kiln_run_is_round(r)) return KILN_OK;
     u->volatile_result = false;
@@ -133,12 +140,16 @@ static kiln_status store_for_tasks(kiln_run *r, const kiln_sources *s, choice wh
     return st;
 }
 
-static kiln_status hash_some(kiln_sources *s, choice which, kiln_run *r, bool rehash, kiln_error *err)
+static kiln_status hash_some(kiln_sources *s, choice which, kiln_run *r, bool rehash,
+                             kiln_error *err)
 {
     kiln_status st = KILN_OK;
     kiln_buffer paths = {0};
     uint64_t n = 0;
-    kiln_unit u = {.name = KILN_HASH_UNIT, .ram = KILN_HASH_RAM, .ram_thread = KILN_HASH_RAM, .volatile_result = true};
+    kiln_unit u = {.name = KILN_HASH_UNIT,
+                   .ram = KILN_HASH_RAM,
+                   .ram_thread = KILN_HASH_RAM,
+                   .volatile_result = true};
     for (uint32_t i = 0; i < s->n; i++) {
         if (!is_due(s, i, which)) continue;
         KILN_GO(kiln_buffer_put(&paths, s->files[i].path, strlen(s->files[i].path) + 1, err));
@@ -183,8 +194,10 @@ static bool is_large(const char *path)
     return kiln_file_stat(path, &info, &unread) == KILN_OK && info.size > LARGE;
 }
 
-/* Large files one after the other, each by all threads; then the others, of which photos are many, one by each thread. */
-static kiln_status hash_files(const char *const *path, uint64_t n, unsigned threads, kiln_hash *hashes, kiln_error *err)
+/* Large files one after the other, each by all threads; then the others, of which photos are many,
+ * one by each thread. */
+static kiln_status hash_files(const char *const *path, uint64_t n, unsigned threads,
+                              kiln_hash *hashes, kiln_error *err)
 {
     kiln_status st = KILN_OK;
     for (uint64_t i = 0; i < n; i++)
@@ -207,7 +220,8 @@ kiln_status kiln_sources_unit(kiln_worker *w, const char *paths, size_t bytes, k
     kiln_hash *hashes = NULL;
     const char **path = NULL;
     uint64_t n = 0;
-    if (bytes == 0 || paths[bytes - 1] != '\0') return kiln_fail(err, KILN_E_BUG, "a list of paths lacks its end");
+    if (bytes == 0 || paths[bytes - 1] != '\0')
+        return kiln_fail(err, KILN_E_BUG, "a list of paths lacks its end");
     for (size_t i = 0; i < bytes; i++) n += paths[i] == '\0';
     KILN_GO(KILN_ALLOC(&hashes, n, "hashes", err));
     KILN_GO(KILN_ALLOC(&path, n, "paths", err));

@@ -22,7 +22,7 @@ static const struct {
 };
 enum { N_MARKS = sizeof marks / sizeof *marks };
 
-/* ---- a scalar ---------------------------------------------------------------------------------------------------- */
+/* ---- a scalar -------------------------------------------------------------------------------- */
 static bool take_quoted(const char *at, const char *end, char *out, size_t capacity)
 {
     const char *close = memchr(at + 1, *at, (size_t)(end - at - 1));
@@ -40,12 +40,14 @@ static bool take_value(const char *at, const char *end, char *out, size_t capaci
     const char *stop = at;
     while (stop < end && !(*stop == '#' && (stop[-1] == ' ' || stop[-1] == '\t'))) stop++;
     while (stop > at && (stop[-1] == ' ' || stop[-1] == '\t' || stop[-1] == '\r')) stop--;
-    if (stop == at || (size_t)(stop - at) >= capacity || memchr(at, '\0', (size_t)(stop - at))) return false;
+    if (stop == at || (size_t)(stop - at) >= capacity || memchr(at, '\0', (size_t)(stop - at)))
+        return false;
     snprintf(out, capacity, "%.*s", (int)(stop - at), at);
     return true;
 }
 
-bool kiln_yaml_scalar(const char *text, size_t n, const char *key, bool top, char *out, size_t capacity)
+bool kiln_yaml_scalar(const char *text, size_t n, const char *key, bool top, char *out,
+                      size_t capacity)
 {
     const size_t length = strlen(key);
     for (const char *line = text, *const end = text + n, *next; line < end; line = next) {
@@ -53,7 +55,8 @@ bool kiln_yaml_scalar(const char *text, size_t n, const char *key, bool top, cha
         if (!stop) stop = end;
         next = stop < end ? stop + 1 : end;
         while (!top && at < stop && *at == ' ') at++;
-        if ((size_t)(stop - at) <= length || memcmp(at, key, length) != 0 || at[length] != ':') continue;
+        if ((size_t)(stop - at) <= length || memcmp(at, key, length) != 0 || at[length] != ':')
+            continue;
         at += length + 1;
         if (at < stop && *at != ' ' && *at != '\t') continue;
         if (take_value(at, stop, out, capacity)) return true;
@@ -61,7 +64,7 @@ bool kiln_yaml_scalar(const char *text, size_t n, const char *key, bool top, cha
     return false;
 }
 
-/* ---- files ------------------------------------------------------------------------------------------------------- */
+/* ---- files ----------------------------------------------------------------------------------- */
 static bool says_yes(const char *value)
 {
     static const char *const words[] = {"antialiased", "true", "yes", "on", "1"};
@@ -71,7 +74,8 @@ static bool says_yes(const char *value)
 }
 
 /* *said: -1 the file is not there or says nothing of it, else whether it is on. */
-static kiln_status read_training_mark(kiln_dataset *d, const char *path, size_t mark, int *said, kiln_error *err)
+static kiln_status read_training_mark(kiln_dataset *d, const char *path, size_t mark, int *said,
+                                      kiln_error *err)
 {
     unsigned char *text = NULL;
     size_t size = 0;
@@ -85,12 +89,15 @@ static kiln_status read_training_mark(kiln_dataset *d, const char *path, size_t 
         kiln_camera_set_note(&d->set, "settings of the training are not used: %s", why.msg);
         return KILN_OK;
     }
-    if (kiln_yaml_scalar((const char *)text, size, marks[mark].key, marks[mark].top, value, sizeof value)) *said = says_yes(value);
+    if (kiln_yaml_scalar((const char *)text, size, marks[mark].key, marks[mark].top, value,
+                         sizeof value))
+        *said = says_yes(value);
     free(text);
     return KILN_OK;
 }
 
-static kiln_status use_training_mark(kiln_dataset *d, const char *path, size_t mark, bool on, kiln_error *err)
+static kiln_status use_training_mark(kiln_dataset *d, const char *path, size_t mark, bool on,
+                                     kiln_error *err)
 {
     char what[160];
     snprintf(what, sizeof what, "%s%s", marks[mark].what, on ? "" : " is off");
@@ -120,7 +127,8 @@ typedef struct {
 } runs;
 
 /* outputs/NAME/METHOD/DATE/config.yml: one folder for each training. */
-static kiln_status ask_runs(kiln_dataset *d, const char *folder, int depth, runs *r, kiln_error *err)
+static kiln_status ask_runs(kiln_dataset *d, const char *folder, int depth, runs *r,
+                            kiln_error *err)
 {
     enum { DEPTH = 3, CONFIG = 1 };
     char path[KILN_PATH_MAX];
@@ -131,10 +139,13 @@ static kiln_status ask_runs(kiln_dataset *d, const char *folder, int depth, runs
         const int n = snprintf(path, sizeof path, "%s/%s", folder, e->d_name);
         int said = -1;
         if (e->d_name[0] == '.' || n < 0 || (size_t)n >= sizeof path) continue;
-        if (depth == DEPTH && strcmp(e->d_name, marks[CONFIG].file) == 0) st = read_training_mark(d, path, CONFIG, &said, err);
-        if (depth < DEPTH && kiln_may_look_into(path, NULL)) st = ask_runs(d, path, depth + 1, r, err);
+        if (depth == DEPTH && strcmp(e->d_name, marks[CONFIG].file) == 0)
+            st = read_training_mark(d, path, CONFIG, &said, err);
+        if (depth < DEPTH && kiln_may_look_into(path, NULL))
+            st = ask_runs(d, path, depth + 1, r, err);
         if (said < 0) continue;
-        if (r->n++ == 0 || strcmp(path, r->first) < 0) snprintf(r->first, sizeof r->first, "%s", path);
+        if (r->n++ == 0 || strcmp(path, r->first) < 0)
+            snprintf(r->first, sizeof r->first, "%s", path);
         r->n_on += said == 1;
     }
     closedir(dir); /* opened for reading: nothing to lose */
@@ -150,7 +161,8 @@ static kiln_status ask_outputs(kiln_dataset *d, kiln_error *err)
     if (r.n == 0) return KILN_OK;
     if (r.n_on == 0 || r.n_on == r.n) return use_training_mark(d, r.first, r.mark, r.n_on > 0, err);
     kiln_camera_set_note_meaning(&d->set,
-                                 "%u trainings are in 'outputs', and %u of them are antialiased; it is unknown which one made the "
+                                 "%u trainings are in 'outputs', and %u of them are antialiased; "
+                                 "it is unknown which one made the "
                                  "Gaussians: tell kiln-render with --antialiased on or off",
                                  r.n, r.n_on);
     return KILN_OK;

@@ -17,7 +17,8 @@ static bool find_run(const char *name, size_t n, size_t *at, size_t *length)
     bool found = false;
     for (size_t i = 0; i < n;) {
         const size_t run = strspn(name + i, digits) < n - i ? strspn(name + i, digits) : n - i;
-        if (run > 0 && run <= DIGITS_MAX && (i == 0 || is_border(name[i - 1])) && (i + run == n || is_border(name[i + run]))) {
+        if (run > 0 && run <= DIGITS_MAX && (i == 0 || is_border(name[i - 1])) &&
+            (i + run == n || is_border(name[i + run]))) {
             *at = i;
             *length = run;
             found = true;
@@ -64,7 +65,8 @@ static void put_folders(kiln_step *out, const char *path, size_t n)
 void kiln_step_of(const char *path, kiln_step *out)
 {
     const char *name = kiln_path_base(path), *suffix = kiln_path_suffix(path);
-    const size_t n = *suffix ? (size_t)(suffix - 1 - name) : strlen(name), folders = (size_t)(name - path);
+    const size_t n = *suffix ? (size_t)(suffix - 1 - name) : strlen(name),
+                 folders = (size_t)(name - path);
     size_t at = 0, length = 0, above = folders ? folders - 1 : 0;
     out->pattern[0] = '\0';
     out->step = 0;

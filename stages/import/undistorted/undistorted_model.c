@@ -18,7 +18,7 @@
 
 enum { PINHOLE = 1 };
 
-/* ---- a file --------------------------------------------------------------------------------------------------------------- */
+/* ---- a file ---------------------------------------------------------------------------------- */
 typedef struct {
     char path[KILN_PATH_MAX];
     FILE *f;
@@ -65,14 +65,17 @@ static kiln_status end_model_file(file *f, kiln_status st, kiln_error *err)
     return st == KILN_OK && f->failed ? kiln_file_write_failed(f->path, f->failed, err) : st;
 }
 
-/* ---- cameras -------------------------------------------------------------------------------------------------------------- */
+/* ---- cameras --------------------------------------------------------------------------------- */
 static bool same_pinhole(const kiln_camera *a, const kiln_camera *b)
 {
-    return a->width == b->width && a->height == b->height && a->fx == b->fx && a->fy == b->fy && a->cx == b->cx && a->cy == b->cy;
+    return a->width == b->width && a->height == b->height && a->fx == b->fx && a->fy == b->fy &&
+           a->cx == b->cx && a->cy == b->cy;
 }
 
-/* Ids from 1 in the order of names; cameras that follow each other and have one pinhole share an id. */
-static kiln_status write_cameras(const kiln_dataset *d, const char *folder, uint32_t *ids, kiln_error *err)
+/* Ids from 1 in the order of names; cameras that follow each other and have one pinhole share an
+ * id. */
+static kiln_status write_cameras(const kiln_dataset *d, const char *folder, uint32_t *ids,
+                                 kiln_error *err)
 {
     file f;
     uint32_t n = 0;
@@ -96,7 +99,7 @@ static kiln_status write_cameras(const kiln_dataset *d, const char *folder, uint
     return end_model_file(&f, KILN_OK, err);
 }
 
-/* ---- images --------------------------------------------------------------------------------------------------------------- */
+/* ---- images ---------------------------------------------------------------------------------- */
 /* Up to its keypoints. */
 static void put_image(file *f, uint32_t id, const kiln_camera *c, uint32_t camera_id)
 {
@@ -112,7 +115,8 @@ static void put_image(file *f, uint32_t id, const kiln_camera *c, uint32_t camer
     put_model_bytes(f, ".png", sizeof ".png");
 }
 
-static kiln_status write_bare_images(const kiln_dataset *d, const char *folder, const uint32_t *ids, kiln_error *err)
+static kiln_status write_bare_images(const kiln_dataset *d, const char *folder, const uint32_t *ids,
+                                     kiln_error *err)
 {
     file f;
     KILN_TRY(begin_model_file(&f, folder, "images.bin", err));
@@ -124,7 +128,7 @@ static kiln_status write_bare_images(const kiln_dataset *d, const char *folder, 
     return end_model_file(&f, KILN_OK, err);
 }
 
-/* ---- images of a COLMAP model --------------------------------------------------------------------------------------------- */
+/* ---- images of a COLMAP model ---------------------------------------------------------------- */
 typedef struct {
     const kiln_dataset *d;
     const uint32_t *ids;
@@ -137,7 +141,10 @@ typedef struct {
     uint64_t n_images, n_keypoints;
 } images;
 
-static int name_against_camera(const void *a, const void *b) { return strcmp(a, ((const kiln_camera *)b)->name); }
+static int name_against_camera(const void *a, const void *b)
+{
+    return strcmp(a, ((const kiln_camera *)b)->name);
+}
 
 static void finish_image(images *s)
 {
@@ -146,12 +153,16 @@ static void finish_image(images *s)
 
 static void take_id(void *context, uint32_t id) { ((images *)context)->image_id = id; }
 
-static kiln_status begin_image(void *context, const char *name, uint32_t width, uint32_t height, bool *wanted, kiln_error *err)
+static kiln_status begin_image(void *context, const char *name, uint32_t width, uint32_t height,
+                               bool *wanted, kiln_error *err)
 {
     images *s = context;
     finish_image(s);
-    s->camera = bsearch(name, s->d->set.cameras, s->d->set.n_cameras, sizeof *s->camera, name_against_camera);
-    if (!s->camera) return kiln_fail(err, KILN_E_INPUT, "the model has an image '%.300s' that was not there before", name);
+    s->camera = bsearch(name, s->d->set.cameras, s->d->set.n_cameras, sizeof *s->camera,
+                        name_against_camera);
+    if (!s->camera)
+        return kiln_fail(err, KILN_E_INPUT,
+                         "the model has an image '%.300s' that was not there before", name);
     s->scale_x = (double)s->camera->photo_width / width;
     s->scale_y = (double)s->camera->photo_height / height;
     if (s->camera->distorted) KILN_TRY(kiln_pinhole_lens(s->camera, &s->lens, err));
@@ -164,7 +175,8 @@ static kiln_status begin_image(void *context, const char *name, uint32_t width, 
     return KILN_OK;
 }
 
-/* One that is no number, or that no ray in front of the camera has, stands outside, because tracks count keypoints. */
+/* One that is no number, or that no ray in front of the camera has, stands outside, because tracks
+ * count keypoints. */
 static kiln_status put_keypoint(void *context, double x, double y, uint64_t point, kiln_error *err)
 {
     images *s = context;
@@ -184,14 +196,15 @@ static kiln_status put_keypoint(void *context, double x, double y, uint64_t poin
     return KILN_OK;
 }
 
-static kiln_status write_images(const kiln_dataset *d, const char *model, const char *suffix, const char *folder,
-                                const uint32_t *ids, kiln_error *err)
+static kiln_status write_images(const kiln_dataset *d, const char *model, const char *suffix,
+                                const char *folder, const uint32_t *ids, kiln_error *err)
 {
     images *s;
     KILN_TRY(KILN_ALLOC(&s, 1, "images", err));
     s->d = d;
     s->ids = ids;
-    const kiln_colmap_visitor v = {.context = s, .every = true, .id = take_id, .image = begin_image, .keypoint = put_keypoint};
+    const kiln_colmap_visitor v = {
+        .context = s, .every = true, .id = take_id, .image = begin_image, .keypoint = put_keypoint};
     kiln_status st = begin_model_file(&s->f, folder, "images.bin", err);
     if (st == KILN_OK) {
         put_u64(&s->f, 0);
@@ -204,7 +217,7 @@ static kiln_status write_images(const kiln_dataset *d, const char *model, const 
     return st;
 }
 
-/* ---- points --------------------------------------------------------------------------------------------------------------- */
+/* ---- points ---------------------------------------------------------------------------------- */
 static kiln_status copy_points(int fd, const char *path, file *f, kiln_error *err)
 {
     unsigned char block[65536];
@@ -224,9 +237,11 @@ static bool put_point(kiln_token_line words, file *f)
     size_t n;
     uint64_t id, track[2], length = 0;
     double v[7];
-    if (!kiln_token_next(&words, &w, &n) || kiln_parse_u64(w, n, &id) != KILN_NUMBER_OK) return false;
+    if (!kiln_token_next(&words, &w, &n) || kiln_parse_u64(w, n, &id) != KILN_NUMBER_OK)
+        return false;
     for (int i = 0; i < 7; i++)
-        if (!kiln_token_next(&words, &w, &n) || kiln_parse_f64(w, n, &v[i]) != KILN_NUMBER_OK) return false;
+        if (!kiln_token_next(&words, &w, &n) || kiln_parse_f64(w, n, &v[i]) != KILN_NUMBER_OK)
+            return false;
     put_u64(f, id);
     put_model_bytes(f, v, 3 * sizeof *v);
     for (int i = 3; i < 6; i++) {
@@ -238,8 +253,8 @@ static bool put_point(kiln_token_line words, file *f)
     put_u64(f, 0);
     for (; kiln_token_next(&words, &w, &n); length++) {
         for (int i = 0; i < 2; i++)
-            if ((i && !kiln_token_next(&words, &w, &n)) || kiln_parse_u64(w, n, &track[i]) != KILN_NUMBER_OK ||
-                track[i] > UINT32_MAX)
+            if ((i && !kiln_token_next(&words, &w, &n)) ||
+                kiln_parse_u64(w, n, &track[i]) != KILN_NUMBER_OK || track[i] > UINT32_MAX)
                 return false;
         put_u32(f, (uint32_t)track[0]);
         put_u32(f, (uint32_t)track[1]);
@@ -262,7 +277,8 @@ static kiln_status convert_points(int fd, const char *path, file *f, kiln_error 
         kiln_token_line words = {line, line + size}, look = words;
         if (!kiln_token_next(&look, &w, &n) || w[0] == '#') continue;
         if (!put_point(words, f))
-            st = kiln_fail(err, KILN_E_INPUT, "'%s', before offset %" PRIu64 ": not a point", path, kiln_lines_offset(&l));
+            st = kiln_fail(err, KILN_E_INPUT, "'%s', before offset %" PRIu64 ": not a point", path,
+                           kiln_lines_offset(&l));
         n_points++;
     }
     kiln_lines_release(&l);
@@ -271,7 +287,8 @@ static kiln_status convert_points(int fd, const char *path, file *f, kiln_error 
 }
 
 /* model NULL: no points. */
-static kiln_status write_points(const char *model, const char *suffix, const char *folder, kiln_error *err)
+static kiln_status write_points(const char *model, const char *suffix, const char *folder,
+                                kiln_error *err)
 {
     char name[32], path[KILN_PATH_MAX];
     file f;
@@ -287,22 +304,26 @@ static kiln_status write_points(const char *model, const char *suffix, const cha
         if (fd < 0)
             put_u64(&f, 0);
         else
-            st = strcmp(suffix, "bin") == 0 ? copy_points(fd, path, &f, err) : convert_points(fd, path, &f, err);
+            st = strcmp(suffix, "bin") == 0 ? copy_points(fd, path, &f, err)
+                                            : convert_points(fd, path, &f, err);
         st = end_model_file(&f, st, err);
     }
     if (fd >= 0) close(fd);
     return st;
 }
 
-/* ---- the model ------------------------------------------------------------------------------------------------------------ */
-/* The folder and suffix of the COLMAP model that the cameras are of. *suffix NULL: they are of none. */
+/* ---- the model ------------------------------------------------------------------------------- */
+/* The folder and suffix of the COLMAP model that the cameras are of. *suffix NULL: they are of
+ * none. */
 static void find_model(const kiln_dataset *d, char folder[KILN_PATH_MAX], const char **suffix)
 {
     *suffix = NULL;
     for (uint32_t i = 0; i < d->set.n_sources && !*suffix; i++) {
         const char *path = d->set.sources[i].path, *base = kiln_path_base(path);
         if (strcmp(d->set.sources[i].role, "cameras") != 0) continue;
-        *suffix = strcmp(base, "images.bin") == 0 ? "bin" : strcmp(base, "images.txt") == 0 ? "txt" : NULL;
+        *suffix = strcmp(base, "images.bin") == 0   ? "bin"
+                  : strcmp(base, "images.txt") == 0 ? "txt"
+                                                    : NULL;
         if (*suffix) snprintf(folder, KILN_PATH_MAX, "%.*s", (int)(base - path - 1), path);
     }
 }
@@ -316,7 +337,8 @@ kiln_status kiln_undistorted_model(const kiln_dataset *d, const char *folder, ki
     find_model(d, model, &suffix);
     KILN_GO(KILN_ALLOC(&ids, d->set.n_cameras, "ids of cameras", err));
     KILN_GO(write_cameras(d, folder, ids, err));
-    KILN_GO(suffix ? write_images(d, model, suffix, folder, ids, err) : write_bare_images(d, folder, ids, err));
+    KILN_GO(suffix ? write_images(d, model, suffix, folder, ids, err)
+                   : write_bare_images(d, folder, ids, err));
     KILN_GO(write_points(suffix ? model : NULL, suffix, folder, err));
 done:
     free(ids);

@@ -27,16 +27,19 @@ static kiln_status spread(kiln_picture *p, kiln_error *err)
 static kiln_status read_photo(const kiln_undistorted_request *q, kiln_picture *p, kiln_error *err)
 {
     KILN_TRY(kiln_picture_read(q->photo, p, err));
-    if (p->warning[0]) return kiln_fail(err, KILN_E_INPUT, "'%s' is damaged: %s", q->photo, p->warning);
+    if (p->warning[0])
+        return kiln_fail(err, KILN_E_INPUT, "'%s' is damaged: %s", q->photo, p->warning);
     if (kiln_picture_turns_to(p, q->width, q->height))
         KILN_TRY(kiln_picture_turn_to(p, q->width, q->height, err));
     else if (p->width != q->width || p->height != q->height)
-        return kiln_fail(err, KILN_E_INPUT, "'%s' changed while it was read: it is %u x %u pixels, it was %u x %u", q->photo,
-                         p->width, p->height, q->width, q->height);
+        return kiln_fail(err, KILN_E_INPUT,
+                         "'%s' changed while it was read: it is %u x %u pixels, it was %u x %u",
+                         q->photo, p->width, p->height, q->width, q->height);
     return spread(p, err);
 }
 
-static kiln_status warp(kiln_worker *w, const kiln_undistorted_request *q, kiln_picture *p, kiln_error *err)
+static kiln_status warp(kiln_worker *w, const kiln_undistorted_request *q, kiln_picture *p,
+                        kiln_error *err)
 {
     kiln_status st;
     kiln_undistort_args a = {.lens = q->lens,
@@ -62,7 +65,8 @@ done:
     return st;
 }
 
-kiln_status kiln_undistorted_unit(kiln_worker *w, const kiln_undistorted_request *q, kiln_error *err)
+kiln_status kiln_undistorted_unit(kiln_worker *w, const kiln_undistorted_request *q,
+                                  kiln_error *err)
 {
     kiln_status st;
     kiln_picture p = {0};
