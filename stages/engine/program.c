@@ -344,9 +344,13 @@ static kiln_status check_with_stored(kiln_run *r, kiln_check_scope scope, kiln_e
     return st;
 }
 
+/* ulimit -f: the write that goes too far says so itself. Workers inherit it. */
+static void fail_writes_that_go_too_far(void) { (void)signal(SIGXFSZ, SIG_IGN); }
+
 kiln_status kiln_program_check(const kiln_stage_program *p, int argc, char **argv,
                                kiln_check_scope scope, kiln_error *err)
 {
+    fail_writes_that_go_too_far();
     kiln_run *r = &one_run;
     const kiln_log_level level = kiln_log_get();
     forget_last_run(r);
@@ -376,8 +380,7 @@ int kiln_program_main(const kiln_stage_program *p, int argc, char **argv)
 {
     kiln_error err = {0}, late = {0};
     fill_closed_streams();
-    /* ulimit -f: the write that goes too far says so itself; workers inherit it */
-    (void)signal(SIGXFSZ, SIG_IGN);
+    fail_writes_that_go_too_far();
     kiln_run *const r = &one_run;
     forget_last_run(r);
     r->program = p;

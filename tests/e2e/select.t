@@ -115,7 +115,7 @@ test_case 'no chunk can have a row, or the survey finds none' && (
     done
     to f.ply --filter-value=source_row,eq,7
     must 0 "$KILN_BIN/kiln-export" "$db" -w -o "$KILN_TMP/f.ply" --filter-value=source_row,eq,7 --force
-    grep -q ' 1 row of the layer' "$KILN_TMP/err" || fail "one row: $(cat "$KILN_TMP/err")"
+    grep -q ' 1 row of layer' "$KILN_TMP/err" || fail "one row: $(cat "$KILN_TMP/err")"
 ); result
 
 test_case 'filters look at the rows before they are moved' && (

@@ -35,7 +35,7 @@ test_case 'a healthy file is told of its axes, and not warned of' && (
 ); result
 
 test_step '--frame as-is' && (
-    must 0 "$KILN_BIN/kiln-import" v3.spz as-is.db --frame as-is && grep -q 'left as they stand (--frame as-is)' err ||
+    must 0 "$KILN_BIN/kiln-import" v3.spz as-is.db --frame as-is && grep -q 'left as they stand (as-is)' err ||
         fail "which frame: $(cat err)"
     same rdf.db as-is.db
     [ "$(digest v3.db)" != "$(digest as-is.db)" ] || fail '--frame changes nothing'
