@@ -20,9 +20,11 @@ static kiln_status begin_there(kiln_shares *s, kiln_error *err)
     (void)kiln_blend_totals_take(&size, s->n, &s->totals);
     KILN_TRY(kiln_store_reserve(s->store, &s->there, size.used, &fits, err));
     if (!fits) return KILN_OK;
+    /* before the arrays are laid out: what lies between them is not to be written afterwards */
+    KILN_TRY(kiln_settle(&x, kiln_device_fill(&x, s->there.at, 0, size.used, err)));
     c.base = s->there.at;
     s->totals_there = kiln_blend_totals_take(&c, s->n, &s->totals);
-    return kiln_settle(&x, kiln_device_fill(&x, s->there.at, 0, size.used, err));
+    return KILN_OK;
 }
 
 kiln_status kiln_shares_begin(kiln_runner *r, kiln_drawing *d, const kiln_draw_want *want,
