@@ -20,7 +20,7 @@ typedef struct {
     const float *values;
     uint64_t n;
     bool finite;
-} run;
+} value_run;
 
 static bool all_finite(const float *values, uint64_t n)
 {
@@ -33,9 +33,10 @@ static bool all_finite(const float *values, uint64_t n)
     return !isnan(sum);
 }
 
-static run run_of(const kiln_stats_column *c, uint64_t first, uint64_t n, float converted[RUN])
+static value_run values_of(const kiln_stats_column *c, uint64_t first, uint64_t n,
+                           float converted[RUN])
 {
-    run r = {.values = converted, .n = n - first < RUN ? n - first : RUN};
+    value_run r = {.values = converted, .n = n - first < RUN ? n - first : RUN};
     if (c->type == KILN_TYPE_F32)
         r.values = (const float *)c->data + first;
     else
@@ -57,7 +58,7 @@ static void add_value(float v, int k, lanes *l)
     l->max[k] = v > l->max[k] ? v : l->max[k];
 }
 
-static void add_run(const run *r, kiln_stats_moments *m, lanes *l)
+static void add_moments(const run *r, kiln_stats_moments *m, lanes *l)
 {
     uint64_t i = 0;
     m->n += r->n;
@@ -100,12 +101,12 @@ void kiln_stats_moments_of(const kiln_stats_column *c, uint64_t n, kiln_stats_mo
     float converted[RUN];
     for (int k = 0; k < LANES; k++) of.min[k] = INFINITY, of.max[k] = -INFINITY;
     for (uint64_t i = 0; i < n; i += RUN) {
-        const run r = run_of(c, i, n, converted);
-        add_run(&r, &m, &of);
+        const value_run r = values_of(c, i, n, converted);
+        add_moments(&r, &m, &of);
     }
     if (m.n) m.mean = sum_lanes(&of) / (double)m.n;
     for (uint64_t i = 0; i < n; i += RUN) {
-        const run r = run_of(c, i, n, converted);
+        const value_run r = values_of(c, i, n, converted);
         add_squares(&r, m.mean, &squares);
     }
     m.m2 = sum_lanes(&squares);
@@ -181,7 +182,7 @@ void kiln_stats_count(const kiln_stats_column *c, uint64_t n, const kiln_stats_s
     float converted[RUN];
     if (pass) mark_prefixes(s, shifts[pass - 1], candidates);
     for (uint64_t i = 0; i < n; i += RUN) {
-        const run r = run_of(c, i, n, converted);
+        const value_run r = values_of(c, i, n, converted);
         if (pass == 0)
             count_first(&r, counts);
         else
@@ -201,7 +202,7 @@ void kiln_stats_bars(const kiln_stats_column *c, uint64_t n, const kiln_stats_se
     const double width = ((double)s->max - (double)s->min) / KILN_STATS_BARS;
     float converted[RUN];
     for (uint64_t first = 0; first < n; first += RUN) {
-        const run r = run_of(c, first, n, converted);
+        const value_run r = values_of(c, first, n, converted);
         uint32_t counts[LANES][KILN_STATS_BARS] = {{0}}; /* neighbours often fall into one bar */
         for (uint64_t i = 0; i < r.n; i++)
             if (r.finite || isfinite(r.values[i]))

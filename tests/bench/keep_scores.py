@@ -1,6 +1,6 @@
 #!/usr/bin/env python3
 """keep_scores.py [--build FOLDER] [--only SCORE,...] SCENE... -- which score tells best what to keep: of each score the three quarters, the
-half and the quarter of the rows that have most of it, in dB of the test views against their photos: mean (least view).
+half and the quarter of the rows that have most of it, in dB of the test views against their photos: mean (least view) [mean of the others].
 
 A scene is a folder with one INRIA PLY, cameras and photos, of which some are for tests, or one of these names: chair (of SHARED/scenes),
 demo (kiln-generate, 60,000 Gaussians, 24 cameras, each fourth for tests), unbounded (of SHARED/bench; its photos are drawings of all
@@ -114,8 +114,8 @@ def measure(folder, head, data):
     bake(part, part / "m.db"), kiln("chunk", part / "m.db")
     background = "white" if folder.name == "chair" else "black"
     views = json.loads(kiln("render", part / "m.db", "--json", "--background", background))["views"]
-    psnr = [v["psnr"] for v in views if v["split"] == "test"]
-    return "%.2f (%.2f)" % (np.mean(psnr), np.min(psnr))
+    test, train = ([v["psnr"] for v in views if v["psnr"] is not None and (v["split"] == "test") == is_test] for is_test in (True, False))
+    return "%.2f (%.2f)%s" % (np.mean(test), np.min(test), " [%.2f]" % np.mean(train) if train else "")
 
 
 for scene in o.scenes:
