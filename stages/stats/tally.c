@@ -58,7 +58,7 @@ static void add_value(float v, int k, lanes *l)
     l->max[k] = v > l->max[k] ? v : l->max[k];
 }
 
-static void add_moments(const run *r, kiln_stats_moments *m, lanes *l)
+static void add_moments(const value_run *r, kiln_stats_moments *m, lanes *l)
 {
     uint64_t i = 0;
     m->n += r->n;
@@ -73,7 +73,7 @@ static void add_moments(const run *r, kiln_stats_moments *m, lanes *l)
     }
 }
 
-static void add_squares(const run *r, double mean, lanes *l)
+static void add_squares(const value_run *r, double mean, lanes *l)
 {
     uint64_t i = 0;
     for (; r->finite && i + LANES <= r->n; i += LANES)
@@ -155,13 +155,13 @@ static void mark_prefixes(const kiln_stats_search *s, unsigned known,
         candidates[s->key[q] >> (shifts[0] - known)] |= (uint16_t)(1u << q);
 }
 
-static void count_first(const run *r, uint32_t *counts)
+static void count_first(const value_run *r, uint32_t *counts)
 {
     for (uint64_t i = 0; i < r->n; i++)
         if (r->finite || isfinite(r->values[i])) counts[kiln_rank_key(r->values[i]) >> shifts[0]]++;
 }
 
-static void count_later(const run *r, const kiln_stats_search *s, unsigned pass,
+static void count_later(const value_run *r, const kiln_stats_search *s, unsigned pass,
                         const uint16_t *candidates, uint32_t *counts)
 {
     const unsigned shift = shifts[pass], known = shifts[pass - 1];
