@@ -1,15 +1,15 @@
 #!/usr/bin/env bash
 # Forecasts of pairs on a GPU: the CPU's numbers, of sound scenes and of those that the rules change, with planes on the device and
-# without; and auto counts on the GPU where that is long, although it prunes on the CPU.
+# without; rules by what cameras see, on two GPUs as well; and auto counts on the GPU where that is long, although it prunes on the CPU.
 . tests/gpu/lib.sh
 numbers() { python3 -c "
 import json, sys
 r = json.load(open(sys.argv[1]))
 print(*(json.dumps(r[k], sort_keys=True) for k in ('rows', 'kept', 'rules', 'scales', 'opacities', 'cameras')), sep='\n')" "$1"; }
-# case NAME MANIFEST ARGUMENTS...: the same on both devices
+# case NAME MANIFEST ARGUMENTS...: the same on the CPU and on a GPU, and on those that DEVICES names
 case_of() {
     local name=$1 from=$2 devices db; shift 2
-    for devices in cpu cuda; do
+    for devices in cpu cuda ${DEVICES:-}; do
         db=$KILN_TMP/$name.$devices.db
         cp "$from" "$db" || fail copy
         on "$devices" prune "$db" "$@"
@@ -17,7 +17,9 @@ case_of() {
         digest "$db" >>"$KILN_TMP/$name.$devices"
         echo "$name on $devices: $(field wall_s) s, at most $(field vram_peak_bytes) bytes of the GPU"
     done
-    diff "$KILN_TMP/$name.cpu" "$KILN_TMP/$name.cuda" >&2 || fail "$name: the GPU counts otherwise"
+    for devices in cuda ${DEVICES:-}; do
+        diff "$KILN_TMP/$name.cpu" "$KILN_TMP/$name.$devices" >&2 || fail "$name: --devices $devices counts otherwise"
+    done
 }
 for kind in sound broken most; do # by default rules rest on the second and act on the third
     case $kind in sound) explode=0 ;; broken) explode=1 ;; most) explode='400 --explode-by 6' ;; esac
@@ -34,6 +36,19 @@ case_of faint "$KILN_TMP/broken.db" --min-opacity 0.3 --sizes 64,640
 case_of clamped "$KILN_TMP/broken.db" --max-spacing 32 --max-spacing-policy clamp --filter-box '-,-,-,-,-,0'
 case_of merged "$KILN_TMP/sound.db" --merge --merge-distance 1
 case_of dry "$KILN_TMP/broken.db" --max-spacing 32 --dry-run
+
+# Rules that go by what cameras see, and by neighbours: on the second GPU alone and on all of them, too.
+seen() {
+    case_of keep "$KILN_TMP/sound.db" --keep 50% --min-contribution 0.001 --outlier-sor 8,2
+    case_of visibility "$KILN_TMP/broken.db" --min-visibility 0.05
+    case_of keep-vram "$KILN_TMP/sound.db" --keep 100000 --vram 256M --threads 2
+}
+if [ "$(nvidia-smi -L | wc -l)" -lt 2 ]; then
+    echo 'one GPU: the second and both together were not asked for'
+    seen
+else # --devices are numbers of the machine here
+    (unset CUDA_VISIBLE_DEVICES; DEVICES='1 all' seen) || fail 'rules on two GPUs'
+fi
 
 # 144 views of 400,000 rows are long for 8 threads, 24 are not
 export KILN_GPU_MS= # what opening a GPU takes is as it is
