@@ -160,63 +160,19 @@ def threads() -> int:
 
 
 class Operation:
-    """One operation of the library, on the CPU (device -1) or on one GPU: work_bytes says how much work space it needs, run runs it.
-
-    values: all fields of its structure in ARGS, addresses in memory of the device, 0 for NULL. stream: the GPU's stream as an integer,
-    never 0 (1 is the legacy default stream). Any number of threads may use one Operation. On a GPU it puts launches on the stream and
-    does not wait. What a run needs lies ready in a list, because making its structures takes longer than the call itself."""
-
-    SIZES_MOST = 256  # sizes of arguments whose work space is remembered
+    """One operation of the library, on the CPU (device -1) or on one GPU: what every call of it takes."""
 
     def __init__(self, op: str, device: int) -> None:
         lib = needed(f"the operation '{op}'")
-        self._number = lib.kiln_op_find(op.encode())
-        if self._number < 0 or lib.kiln_op_args_bytes(self._number) != ctypes.sizeof(ARGS[op]):
+        self.number, self.args, self.device = lib.kiln_op_find(op.encode()), ARGS[op], device
+        if self.number < 0 or lib.kiln_op_args_bytes(self.number) != ctypes.sizeof(self.args):
             raise LibraryError(f"libsplatkiln is of another version than this package: its operation '{op}' is another one")
         if device >= 0:
             open_device(device)
-        self._ops = lib.kiln_ops_cpu() if device < 0 else lib.kiln_ops_cuda()
+        self.ops = lib.kiln_ops_cpu() if device < 0 else lib.kiln_ops_cuda()
         # With addresses as integers, which ctypes converts in a third of the time that references to structures take.
         p = ctypes.c_void_p
-        self._function = ctypes.CFUNCTYPE(ctypes.c_int, p, ctypes.c_int, p, p, p, p, p)(("kiln_op_call", lib))
-        self._put = struct.Struct("".join(CODES[field[1]] for field in ARGS[op]._fields_)).pack_into
-        self._op, self._device = op, device
-        self._idle: list[Any] = []
-        self._sizes: dict[Any, int] = {}
-
-    def _made(self) -> Any:
-        """The structures of one run, and where they are."""
-        parts = Exec(self._device, None, None, 1), ARGS[self._op](), ctypes.c_size_t(), Error()
-        return *parts, *map(ctypes.addressof, parts)
-
-    def _call(self, stream: int, cpus: int, work: Optional[int], work_bytes: int, values: tuple[Any, ...]) -> int:
-        try:
-            made = self._idle.pop()  # one at a time: another thread, or a signal's handler, takes another
-        except IndexError:
-            made = self._made()
-        where, args, size, err, where_at, args_at, size_at, err_at = made
-        where.stream, where.threads, size.value = stream, cpus, work_bytes
-        self._put(args, 0, *values)
-        status = self._function(self._ops, self._number, where_at, args_at, work, size_at, err_at)
-        if status != 0:
-            fail_as(err, status)
-        work_bytes = size.value
-        self._idle.append(made)
-        return work_bytes
-
-    def work_bytes(self, key: Any, cpus: int, *values: Any) -> int:
-        """The work space of these values. key: all that it depends on; the library is asked once for each."""
-        size = self._sizes.get((key, cpus))
-        if size is None:
-            size = self._call(1, cpus, None, 0, values)
-            if len(self._sizes) >= self.SIZES_MOST:
-                self._sizes = {}
-            self._sizes[key, cpus] = size
-        return size
-
-    def run(self, stream: int, cpus: int, work: int, work_bytes: int, *values: Any) -> None:
-        """Runs it. work: its address, aligned to 256, never 0. cpus: threads to use, on the CPU."""
-        self._call(stream, cpus, work, work_bytes, values)
+        self.function = ctypes.CFUNCTYPE(ctypes.c_int, p, ctypes.c_int, p, p, p, p, p)(("kiln_op_call", lib))
 
 
 def operation(op: str, device: int) -> Operation:
@@ -225,3 +181,38 @@ def operation(op: str, device: int) -> Operation:
     if found is None:
         found = _operations[op, device] = Operation(op, device)
     return found
+
+
+class Call:
+    """An operation of sizes that stay, ready but for the addresses of its arrays. Sizes are what its structure in ARGS begins with.
+
+    cpus: threads, on the CPU. rest: all that comes behind the sizes, as of a run; work_bytes, the work space, may depend on what is NULL
+    there. Any number of threads may use one Call. What a run needs lies ready in a list: making structures takes longer than the call."""
+
+    def __init__(self, o: Operation, cpus: int, sizes: tuple[Any, ...], rest: tuple[Any, ...]) -> None:
+        fields = o.args._fields_[len(sizes):]
+        self._function, self._ops, self._number = o.function, o.ops, o.number
+        self._of_run = lambda: (Exec(o.device, None, None, cpus), o.args(*sizes), ctypes.c_size_t(self.work_bytes), Error())
+        self._put = struct.Struct("".join(CODES[field[1]] for field in fields)).pack_into
+        self._begin = getattr(o.args, fields[0][0]).offset
+        self._idle: list[Any] = []
+        self.work_bytes = 0
+        self.run(1, None, *rest)
+        self.work_bytes = self._idle[0][2].value
+
+    def run(self, stream: int, work: Optional[int], *rest: Any) -> None:
+        """Runs it; on a GPU it puts launches on the stream and does not wait. stream: the GPU's, as an integer, never 0 (1 is the legacy
+        default stream). work: work_bytes of the device at a multiple of 256, never 0; None only asks for work_bytes. rest: addresses in
+        memory of the device, 0 for NULL."""
+        try:
+            made = self._idle.pop()  # each run its own: another thread, or a signal's handler, takes others
+        except IndexError:
+            made = self._of_run()
+            made += *map(ctypes.addressof, made),
+        where, args, _, err, where_at, args_at, size_at, err_at = made
+        where.stream = stream
+        self._put(args, self._begin, *rest)
+        status = self._function(self._ops, self._number, where_at, args_at, work, size_at, err_at)
+        if status != 0:
+            fail_as(err, status)
+        self._idle.append(made)

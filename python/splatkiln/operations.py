@@ -8,6 +8,7 @@ Layouts are changed on the device; nothing passes through the host.
 from __future__ import annotations
 
 import ctypes
+import functools
 import math
 import sys
 from typing import Any
@@ -15,10 +16,10 @@ from typing import Any
 import numpy as np
 
 from splatkiln.arrays import Array
-from splatkiln.native import Metrics, operation, threads
+from splatkiln.native import Call, Metrics, operation, threads
 
 LEGACY_STREAM = 1  # cudaStreamLegacy: what torch calls stream 0, and kernels/exec.h takes by this name alone
-KEPT_MOST = 256  # shapes of batches on one device
+KEPT_MOST = 256  # sizes on one device whose calls lie ready
 
 
 def _numpy_floats(a: Array, shape: Any) -> Array:
@@ -32,26 +33,27 @@ def _numpy_address(a: Array) -> int:
 class _Memory:
     """Arrays on one device: those that are given, made contiguous, and those that a call needs. Kept, one for each device.
 
-    floats(a, shape): float32 beside a, not set. address(a): where it lies. stream(): the current one of the device in this thread."""
+    floats(a, shape): float32 beside a, not set; like(a): of its shape. address(a): where it lies. stream(): the current one of the
+    device in this thread, 0 for the default stream and on the CPU."""
 
     def __init__(self, torch: Any, device: Any) -> None:
         """torch: the module, and the device that it names; or None for numpy's arrays."""
         self.torch, self.device = torch, -1
         self.floats: Any = _numpy_floats
+        self.like: Any = np.empty_like
         self.address: Any = _numpy_address
-        self.ssims: dict[Any, _Ssim] = {}
+        self.stream: Any = int
+        self.kept: dict[Any, Any] = {}
         if torch is None:
             return
-        self.floats, self.address = torch.Tensor.new_empty, torch.Tensor.data_ptr
+        self.floats, self.like, self.address = torch.Tensor.new_empty, torch.empty_like, torch.Tensor.data_ptr
         if device.type not in ("cpu", "cuda"):
             raise ValueError(f"tensors on the CPU or on a CUDA device are computed, not on '{device}'")
         if device.type == "cuda":
             self.device = device.index
-            # Without it a stream is made an object of, for its number alone.
-            self._stream_of = getattr(torch._C, "_cuda_getCurrentRawStream", lambda index: torch.cuda.current_stream(index).cuda_stream)
-
-    def stream(self) -> int:
-        return 0 if self.device < 0 else self._stream_of(self.device) or LEGACY_STREAM
+            # Without this name a stream is made an object of, for its number alone.
+            number_of = getattr(torch._C, "_cuda_getCurrentRawStream", lambda index: torch.cuda.current_stream(index).cuda_stream)
+            self.stream = functools.partial(number_of, device.index)
 
     def cpus(self) -> int:
         return threads() if self.device < 0 else 1
@@ -60,12 +62,21 @@ class _Memory:
         """The same values in one piece, copied on the device if they are not."""
         return np.ascontiguousarray(a) if self.torch is None else a.detach().contiguous()
 
-    def run(self, op: str, key: Any, beside: Any, *values: Any) -> None:
-        """Runs an operation with work space of this device, where `beside` lies. key: what the size of that depends on."""
-        o, cpus = operation(op, self.device), self.cpus()
-        size = o.work_bytes(key, cpus, *values)
-        work = self.floats(beside, _floats_of(size))
-        o.run(self.stream(), cpus, _aligned(self.address(work)), size, *values)
+    def keep(self, key: Any, value: Any) -> Any:
+        """Remembers a value by key in `kept`; returns it."""
+        if len(self.kept) >= KEPT_MOST:
+            self.kept.clear()
+        self.kept[key] = value
+        return value
+
+    def run(self, op: str, beside: Any, sizes: tuple[Any, ...], *rest: Any, variant: Any = None) -> None:
+        """Runs an operation with work space of this device, where `beside` lies. sizes, rest: as of Call. variant: what else the size of
+        the work space depends on."""
+        cpus = self.cpus()
+        key = op, sizes, variant, cpus
+        call = self.kept.get(key) or self.keep(key, Call(operation(op, self.device), cpus, sizes, rest))
+        work = self.floats(beside, _floats_of(call.work_bytes))
+        call.run(self.stream() or LEGACY_STREAM, _aligned(self.address(work)), *rest)
 
 
 def _floats_of(size: int) -> int:
@@ -87,21 +98,26 @@ def _check_kind(v: Any, kind: Any, dtype: Any) -> None:
         raise TypeError(f"float32 is computed, not {v.dtype}")
 
 
+def _check_tensor(torch: Any, v: Any, device: Any) -> None:
+    _check_kind(v, torch.Tensor, torch.float32)
+    if v.device != device:
+        raise ValueError(f"tensors of one device are computed; these are on {device} and {v.device}")
+    if v.layout != torch.strided:
+        raise TypeError("dense tensors are computed")
+
+
 def _memory_of(*values: Any) -> _Memory:
     """For arrays and tensors that are all on one device and float32. TypeError, ValueError. Nothing imports torch but its user."""
     torch, device = sys.modules.get("torch"), None
-    if torch is None or not isinstance(values[0], torch.Tensor):
+    if torch is not None and isinstance(values[0], torch.Tensor):
+        tensor, float32, strided, device = torch.Tensor, torch.float32, torch.strided, values[0].device
+        for v in values:
+            if not isinstance(v, tensor) or v.dtype is not float32 or v.layout is not strided or v.device != device:
+                _check_tensor(torch, v, device)
+    else:
         torch = None
         for v in values:
             _check_kind(v, np.ndarray, np.float32)
-    else:
-        device = values[0].device
-        for v in values:
-            _check_kind(v, torch.Tensor, torch.float32)
-            if v.device != device:
-                raise ValueError(f"tensors of one device are computed; these are on {', '.join(str(v.device) for v in values)}")
-            if v.layout != torch.strided:
-                raise TypeError("dense tensors are computed")
     found = _memories.get(device)
     if found is None:
         found = _memories[device] = _Memory(torch, device)
@@ -126,7 +142,7 @@ def distCUDA2(points: Any) -> Any:
     if n == 0:
         return out
     planar = m.contiguous(points.T if m.torch is None else points.detach().t())
-    m.run("knn", n, out, n, 3, m.address(planar), m.address(out), 0)
+    m.run("knn", out, (n, 3), m.address(planar), m.address(out), 0)
     return out
 
 
@@ -136,60 +152,52 @@ class _Ssim:
     """Batches of one shape, of pictures or volumes, on one device: their mean SSIM and its gradient. Kept, with all that does not
     change from call to call."""
 
-    def __init__(self, m: _Memory, shape: Any, valid: bool, volumes: bool, cpus: int) -> None:
-        op = "ssim3d" if volumes else "ssim"
-        self._m, self._cpus = m, cpus
-        self._sizes = (shape[0] * shape[1], *shape[:1:-1], valid)  # planes, width, height, of volumes depth, as the structures begin
-        self._forward, self._backward = operation(op, m.device), operation(f"{op}_backward", m.device)
-        self._forward_work = self._forward.work_bytes(self._sizes, cpus, *self._sizes, 0, 0, 0, 0)
-        self._backward_work = self._backward.work_bytes(self._sizes, cpus, *self._sizes, 0, 0, 0, 0, 0)
-        self._partials = 3 * math.prod(shape)  # floats
+    def __init__(self, m: _Memory, shape: Any, valid: bool, cpus: int) -> None:
+        op = "ssim" if len(shape) == 4 else "ssim3d"
+        sizes = (shape[0] * shape[1], *shape[:1:-1], valid)  # planes, width, height, of volumes depth, as the structures begin
+        self._m, self._partials = m, 3 * math.prod(shape)  # floats
+        self._forward = Call(operation(op, m.device), cpus, sizes, (0, 0, 0, 0))
+        self._backward = Call(operation(f"{op}_backward", m.device), cpus, sizes, (0, 0, 0, 0, 0))
+        self._forward_floats = _floats_of(self._forward.work_bytes)
 
     def mean(self, a: Any, b: Any, keep: bool) -> tuple[Any, Any]:
-        """The mean, of no axes; and partials, which `gradient` takes, if they are kept, with the work space behind them: one
+        """The mean, of no axes; and if they are kept the partials, which `gradient` takes, with the work space behind them: one
         allocation takes half the time of two."""
         m, partials = self._m, self._partials if keep else 0
-        kept, mean = m.floats(a, partials + _floats_of(self._forward_work)), m.floats(a, ())
-        at = m.address(kept)
-        self._forward.run(m.stream(), self._cpus, _aligned(at + 4 * partials), self._forward_work, *self._sizes, m.address(a), m.address(b),
-                          at if keep else 0, m.address(mean))
+        kept, mean, address = m.floats(a, partials + self._forward_floats), m.floats(a, ()), m.address
+        at = address(kept)
+        self._forward.run(m.stream() or LEGACY_STREAM, at + 4 * partials + 255 & -256, address(a), address(b), at if keep else 0, address(mean))
         return mean, kept
 
     def gradient(self, a: Any, b: Any, kept: Any, upstream: Any) -> Any:
         """To a, of its shape."""
-        m, work = self._m, None
-        out = m.floats(a, a.shape)
-        if self._backward_work:
-            work = m.floats(a, _floats_of(self._backward_work))
-        self._backward.run(m.stream(), self._cpus, 256 if work is None else _aligned(m.address(work)), self._backward_work, *self._sizes,
-                           m.address(a), m.address(b), m.address(kept), m.address(upstream), m.address(out))
+        m, work, work_at, size = self._m, None, 256, self._backward.work_bytes
+        out, address = m.like(a), m.address
+        if size:
+            work = m.floats(a, _floats_of(size))
+            work_at = _aligned(address(work))
+        self._backward.run(m.stream() or LEGACY_STREAM, work_at, address(a), address(b), address(kept), address(upstream), address(out))
         return out
 
 
-def _ssim_of(m: _Memory, img1: Any, img2: Any, padding: str, volumes: bool) -> _Ssim:
+def _ssim_of(m: _Memory, img1: Any, img2: Any, padding: str, axes: int) -> _Ssim:
     if padding not in ("same", "valid"):
         raise ValueError(f"padding is 'same' or 'valid', not {padding!r}")
-    shape, cpus = img1.shape, m.cpus()
-    if len(shape) != (5 if volumes else 4) or shape != img2.shape:
-        raise ValueError(f"two batches of {'volumes of one shape [B, CH, D, H, W]' if volumes else 'pictures of one shape [B, CH, H, W]'} "
+    shape, cpus = img1.shape, 1 if m.device >= 0 else m.cpus()
+    if len(shape) != axes or shape != img2.shape:
+        raise ValueError(f"two batches of {'volumes of one shape [B, CH, D, H, W]' if axes == 5 else 'pictures of one shape [B, CH, H, W]'} "
                          f"are compared, not {list(shape)} and {list(img2.shape)}")
     key = shape, padding, cpus
-    found = m.ssims.get(key)
-    if found is None:
-        found = _Ssim(m, shape, padding == "valid", volumes, cpus)
-        if len(m.ssims) >= KEPT_MOST:
-            m.ssims.clear()
-        m.ssims[key] = found
-    return found
+    return m.kept.get(key) or m.keep(key, _Ssim(m, shape, padding == "valid", cpus))
 
 
-_function: Any = None
+_apply: Any = None
 
 
-def _autograd_function(torch: Any) -> Any:
-    """The torch.autograd.Function of the mean SSIM, made once."""
-    global _function
-    if _function is None:
+def _autograd_apply(torch: Any) -> Any:
+    """The apply of a torch.autograd.Function of the mean SSIM, made once."""
+    global _apply
+    if _apply is None:
         grad_is_enabled = torch.is_grad_enabled
 
         class MeanSsim(torch.autograd.Function):  # type: ignore[misc]
@@ -198,33 +206,35 @@ def _autograd_function(torch: Any) -> Any:
                 a, b, keep = img1.contiguous(), img2.contiguous(), train and ctx.needs_input_grad[0]
                 mean, kept = ssim.mean(a, b, keep)
                 if keep:
+                    ctx.ssim = ssim
                     ctx.save_for_backward(a, b, kept)
-                ctx.ssim, ctx.train = ssim, train
+                else:
+                    ctx.ssim, ctx.train = None, train
                 return mean
 
             @staticmethod
             def backward(ctx: Any, upstream: Any) -> Any:
-                # Where a second derivative may be asked for, what refuses it; that takes as long as all of the rest.
+                # What refuses a second derivative takes as long as all of the rest, so it comes only where one may be asked for.
                 return (refusing if grad_is_enabled() else gradients)(ctx, upstream)
 
         def gradients(ctx: Any, upstream: Any) -> Any:
+            if ctx.ssim:
+                return ctx.ssim.gradient(*ctx.saved_tensors, upstream), None, None, None
             if not ctx.train:
                 raise RuntimeError("train=False keeps nothing that a gradient needs")
-            if not ctx.needs_input_grad[0]:
-                return None, None, None, None
-            return ctx.ssim.gradient(*ctx.saved_tensors, upstream), None, None, None
+            return None, None, None, None
 
         refusing = torch.autograd.function.once_differentiable(gradients)
-        _function = MeanSsim
-    return _function
+        _apply = MeanSsim.apply
+    return _apply
 
 
-def _mean_ssim(img1: Any, img2: Any, padding: str, train: bool, volumes: bool) -> Any:
+def _mean_ssim(img1: Any, img2: Any, padding: str, train: bool, axes: int) -> Any:
     m = _memory_of(img1, img2)
-    ssim = _ssim_of(m, img1, img2, padding, volumes)
+    ssim = _ssim_of(m, img1, img2, padding, axes)
     if m.torch is None:
         return ssim.mean(m.contiguous(img1), m.contiguous(img2), False)[0][()]
-    return _autograd_function(m.torch).apply(img1, img2, ssim, train)
+    return (_apply or _autograd_apply(m.torch))(img1, img2, ssim, train)
 
 
 def fused_ssim(img1: Any, img2: Any, padding: str = "same", train: bool = True) -> Any:
@@ -237,12 +247,12 @@ def fused_ssim(img1: Any, img2: Any, padding: str = "same", train: bool = True) 
 
     Memory: three floats a value, and a work space, from forward to backward. TypeError, ValueError: other types, shapes or devices. MemoryError,
     LibraryError."""
-    return _mean_ssim(img1, img2, padding, train, False)
+    return _mean_ssim(img1, img2, padding, train, 4)
 
 
 def fused_ssim3d(img1: Any, img2: Any, padding: str = "same", train: bool = True) -> Any:
     """The mean SSIM of two batches of volumes, float32 [B, CH, D, H, W], by a filter of 11 x 11 x 11; the rest as fused_ssim."""
-    return _mean_ssim(img1, img2, padding, train, True)
+    return _mean_ssim(img1, img2, padding, train, 5)
 
 
 def ssim_gradient(img1: Array, img2: Array, padding: str = "same") -> tuple[float, Array]:
@@ -250,7 +260,7 @@ def ssim_gradient(img1: Array, img2: Array, padding: str = "same") -> tuple[floa
     m = _memory_of(img1, img2)
     if m.torch is not None:
         raise TypeError("tensors have their gradient by fused_ssim(...).backward()")
-    ssim, a, b = _ssim_of(m, img1, img2, padding, img1.ndim == 5), m.contiguous(img1), m.contiguous(img2)
+    ssim, a, b = _ssim_of(m, img1, img2, padding, 5 if img1.ndim == 5 else 4), m.contiguous(img1), m.contiguous(img2)
     mean, kept = ssim.mean(a, b, True)
     return float(mean), ssim.gradient(a, b, kept, np.ones(1, np.float32))
 
@@ -271,7 +281,7 @@ def psnr_ssim(a: Any, b: Any, mask: Any = None) -> dict[str, float]:
     height, width = (int(n) for n in a.shape[:2])
     a, b, mask = m.contiguous(a), m.contiguous(b), None if mask is None else m.contiguous(mask)
     out = m.floats(a, ctypes.sizeof(Metrics) // 4)
-    m.run("metrics", (width, height, mask is None), out, width, height, m.address(a), m.address(b), int(a.shape[2]), int(b.shape[2]), width, width,
-          0 if mask is None else m.address(mask), m.address(out))
+    m.run("metrics", out, (width, height), m.address(a), m.address(b), int(a.shape[2]), int(b.shape[2]), width, width,
+          0 if mask is None else m.address(mask), m.address(out), variant=mask is None)
     metrics = Metrics.from_buffer_copy((out if m.torch is None else out.cpu().numpy()).tobytes())
     return {"psnr": metrics.psnr, "mse": metrics.mse, "ssim": metrics.ssim_same, "ssim_valid": metrics.ssim_valid}
