@@ -191,14 +191,20 @@ class Call:
 
     def __init__(self, o: Operation, cpus: int, sizes: tuple[Any, ...], rest: tuple[Any, ...]) -> None:
         fields = o.args._fields_[len(sizes):]
+        self._operation, self._cpus, self._sizes = o, cpus, sizes
         self._function, self._ops, self._number = o.function, o.ops, o.number
-        self._of_run = lambda: (Exec(o.device, None, None, cpus), o.args(*sizes), ctypes.c_size_t(self.work_bytes), Error())
         self._put = struct.Struct("".join(CODES[field[1]] for field in fields)).pack_into
         self._begin = getattr(o.args, fields[0][0]).offset
         self._idle: list[Any] = []
-        self.work_bytes = 0
+        self.work_bytes: int = 0
         self.run(1, None, *rest)
         self.work_bytes = self._idle[0][2].value
+
+    def _made(self) -> Any:
+        """The structures of a run, and where they are."""
+        o = self._operation
+        parts = Exec(o.device, None, None, self._cpus), o.args(*self._sizes), ctypes.c_size_t(self.work_bytes), Error()
+        return *parts, *[ctypes.addressof(part) for part in parts]
 
     def run(self, stream: int, work: Optional[int], *rest: Any) -> None:
         """Runs it; on a GPU it puts launches on the stream and does not wait. stream: the GPU's, as an integer, never 0 (1 is the legacy
@@ -207,8 +213,7 @@ class Call:
         try:
             made = self._idle.pop()  # each run its own: another thread, or a signal's handler, takes others
         except IndexError:
-            made = self._of_run()
-            made += *map(ctypes.addressof, made),
+            made = self._made()
         where, args, _, err, where_at, args_at, size_at, err_at = made
         where.stream = stream
         self._put(args, self._begin, *rest)

@@ -3,6 +3,7 @@
 A numpy array, or a torch tensor on the CPU, is computed by the CPU's sibling on all CPUs of the process; a torch tensor on a GPU by
 CUDA's, on that GPU, whichever is current, on the current stream of it, without waiting. Both siblings give the same bits. The current
 device stays what it was. Any number of threads may call at once: all memory is the call's own, and torch's caching allocator has it.
+What the library needs of a size is made once for each device and kept, because a call from an idle GPU waits for Python.
 Layouts are changed on the device; nothing passes through the host.
 """
 from __future__ import annotations
@@ -11,7 +12,7 @@ import ctypes
 import functools
 import math
 import sys
-from typing import Any
+from typing import Any, TypeVar
 
 import numpy as np
 
@@ -20,6 +21,7 @@ from splatkiln.native import Call, Metrics, operation, threads
 
 LEGACY_STREAM = 1  # cudaStreamLegacy: what torch calls stream 0, and kernels/exec.h takes by this name alone
 KEPT_MOST = 256  # sizes on one device whose calls lie ready
+Kept = TypeVar("Kept")
 
 
 def _numpy_floats(a: Array, shape: Any) -> Array:
@@ -43,7 +45,8 @@ class _Memory:
         self.like: Any = np.empty_like
         self.address: Any = _numpy_address
         self.stream: Any = int
-        self.kept: dict[Any, Any] = {}
+        self.calls: dict[Any, Call] = {}
+        self.ssims: dict[Any, _Ssim] = {}
         if torch is None:
             return
         self.floats, self.like, self.address = torch.Tensor.new_empty, torch.empty_like, torch.Tensor.data_ptr
@@ -62,21 +65,21 @@ class _Memory:
         """The same values in one piece, copied on the device if they are not."""
         return np.ascontiguousarray(a) if self.torch is None else a.detach().contiguous()
 
-    def keep(self, key: Any, value: Any) -> Any:
-        """Remembers a value by key in `kept`; returns it."""
-        if len(self.kept) >= KEPT_MOST:
-            self.kept.clear()
-        self.kept[key] = value
-        return value
-
     def run(self, op: str, beside: Any, sizes: tuple[Any, ...], *rest: Any, variant: Any = None) -> None:
         """Runs an operation with work space of this device, where `beside` lies. sizes, rest: as of Call. variant: what else the size of
         the work space depends on."""
         cpus = self.cpus()
         key = op, sizes, variant, cpus
-        call = self.kept.get(key) or self.keep(key, Call(operation(op, self.device), cpus, sizes, rest))
+        call = self.calls.get(key) or _kept(self.calls, key, Call(operation(op, self.device), cpus, sizes, rest))
         work = self.floats(beside, _floats_of(call.work_bytes))
         call.run(self.stream() or LEGACY_STREAM, _aligned(self.address(work)), *rest)
+
+
+def _kept(all_of_them: dict[Any, Kept], key: Any, value: Kept) -> Kept:
+    if len(all_of_them) >= KEPT_MOST:
+        all_of_them.clear()
+    all_of_them[key] = value
+    return value
 
 
 def _floats_of(size: int) -> int:
@@ -188,7 +191,7 @@ def _ssim_of(m: _Memory, img1: Any, img2: Any, padding: str, axes: int) -> _Ssim
         raise ValueError(f"two batches of {'volumes of one shape [B, CH, D, H, W]' if axes == 5 else 'pictures of one shape [B, CH, H, W]'} "
                          f"are compared, not {list(shape)} and {list(img2.shape)}")
     key = shape, padding, cpus
-    return m.kept.get(key) or m.keep(key, _Ssim(m, shape, padding == "valid", cpus))
+    return m.ssims.get(key) or _kept(m.ssims, key, _Ssim(m, shape, padding == "valid", cpus))
 
 
 _apply: Any = None
@@ -245,8 +248,8 @@ def fused_ssim(img1: Any, img2: Any, padding: str = "same", train: bool = True) 
     or numpy's float32 for numpy arrays. The filter is 11 x 11 with sigma 1.5, C1 = 0.01^2, C2 = 0.03^2. NaN where a pixel is no
     number, and for "valid" below 11 pixels.
 
-    Memory: three floats a value, and a work space, from forward to backward. TypeError, ValueError: other types, shapes or devices. MemoryError,
-    LibraryError."""
+    Memory: three floats a value, and a work space, from forward to backward. TypeError, ValueError: other types, shapes or devices.
+    MemoryError, LibraryError."""
     return _mean_ssim(img1, img2, padding, train, 4)
 
 
