@@ -4,8 +4,8 @@
  * one after another, and adds each to the up to eight windows that it is in. Then, from shared
  * memory, each takes eight neighbours of a row in the same way, and makes their pixels. A block
  * walks down one column of tiles. Columns in shared memory have a gap after every eight, so that
- * neighbouring threads, eight columns apart, meet no bank twice. A device without 35 KiB of shared
- * memory for a block, and a picture of few tiles, has narrow tiles.
+ * neighbouring threads, eight columns apart, meet no bank twice. A picture of few tiles has narrow
+ * ones.
  */
 #include "kernels/ssim/ssim.h"
 
@@ -40,6 +40,8 @@ template <int wide, int blocks, int at_once> struct tile_of {
 };
 using wide_tile = tile_of<64, 4, 4>;
 using narrow_tile = tile_of<32, 6, 8>;
+/* Every device gives a block 48 KiB unasked, for this and the sum of a block. */
+static_assert(sizeof(wide_tile) <= 47 << 10, "a larger tile needs cudaFuncSetAttribute");
 
 /* All that a kernel needs to know of the batch. */
 struct batch {
@@ -363,10 +365,7 @@ kiln_status measure(const kiln_exec *x, const kiln_ssim_args *a, kiln::ssim_sum 
 {
     const batch b = batch_of(a, TILE::WIDE);
     const dim3 blocks = blocks_of(b);
-    constexpr int bytes = sizeof(TILE);
-    CUDA_TRY(cudaFuncSetAttribute(measure_tiles<TILE>, cudaFuncAttributeMaxDynamicSharedMemorySize,
-                                  bytes));
-    LAUNCH(measure_tiles<TILE>, blocks, TILE::THREADS, bytes, b, *a, sums);
+    LAUNCH(measure_tiles<TILE>, blocks, TILE::THREADS, sizeof(TILE), b, *a, sums);
     LAUNCH_EARLY(kiln::ssim_make_mean, 1, kiln::SSIM_MEAN_THREADS, b.count, blocks.x * blocks.y,
                  sums, a->mean);
     return KILN_OK;
@@ -377,24 +376,18 @@ kiln_status differentiate(const kiln_exec *x, const kiln_ssim_backward_args *a, 
 {
     batch b = batch_of(a, TILE::WIDE);
     b.aligned = b.aligned && quads(a->gradient);
-    constexpr int bytes = sizeof(TILE);
-    CUDA_TRY(cudaFuncSetAttribute(gradient_tiles<TILE>, cudaFuncAttributeMaxDynamicSharedMemorySize,
-                                  bytes));
-    LAUNCH(gradient_tiles<TILE>, blocks_of(b), TILE::THREADS, bytes, b, *a);
+    LAUNCH(gradient_tiles<TILE>, blocks_of(b), TILE::THREADS, sizeof(TILE), b, *a);
     return KILN_OK;
 }
 
-/* Wide tiles need the shared memory, and enough of them that every multiprocessor has one. */
+/* Wide tiles where there are so many that every multiprocessor has one. */
 template <class ARGS>
 kiln_status choose_tiles(const kiln_exec *x, const ARGS *a, bool *wide, kiln_error *err)
 {
-    int shared_bytes = 0, processors = 0;
+    int processors = 0;
     const batch b = batch_of(a, wide_tile::WIDE);
-    CUDA_TRY(
-        cudaDeviceGetAttribute(&shared_bytes, cudaDevAttrMaxSharedMemoryPerBlockOptin, x->device));
     CUDA_TRY(cudaDeviceGetAttribute(&processors, cudaDevAttrMultiProcessorCount, x->device));
-    *wide = shared_bytes >= static_cast<int>(sizeof(wide_tile)) + 1024 &&
-            b.across * b.bands >= static_cast<uint64_t>(processors);
+    *wide = b.across * b.bands >= static_cast<uint64_t>(processors);
     return KILN_OK;
 }
 

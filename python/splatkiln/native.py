@@ -10,8 +10,9 @@ import ctypes
 import os
 import pathlib
 import sqlite3  # noqa: F401 -- before the library: of two libsqlite3 in a process the first wins, and it must be Python's own
+import struct
 import threading
-from typing import Any, Callable, Optional
+from typing import Any, Optional
 
 from splatkiln.errors import LibraryError
 
@@ -77,6 +78,7 @@ class MetricsArgs(ctypes.Structure):  # kiln_metrics_args
 
 ARGS = {"knn": KnnArgs, "ssim": SsimArgs, "ssim_backward": SsimBackwardArgs, "ssim3d": Ssim3dArgs, "ssim3d_backward": Ssim3dBackwardArgs,
         "metrics": MetricsArgs}
+CODES: dict[Any, str] = {ctypes.c_uint64: "Q", ctypes.c_uint32: "I", ctypes.c_bool: "?", ctypes.c_void_p: "P"}  # of module struct, C's layout
 
 _lock = threading.Lock()
 _library: Optional[ctypes.CDLL] = None
@@ -100,7 +102,6 @@ def _declare(lib: ctypes.CDLL) -> None:
         raise LibraryError("libsplatkiln is of an earlier version than this package")
     lib.kiln_op_find.argtypes = [ctypes.c_char_p]
     lib.kiln_op_args_bytes.argtypes, lib.kiln_op_args_bytes.restype = [ctypes.c_int], ctypes.c_size_t
-    lib.kiln_op_call.argtypes = [p, ctypes.c_int, ctypes.POINTER(Exec), p, p, ctypes.POINTER(ctypes.c_size_t), error]
     lib.kiln_device_open.argtypes = [ctypes.c_int, ctypes.POINTER(DeviceInfo), error]
     lib.kiln_device_built_archs.restype = ctypes.c_char_p
 
@@ -159,47 +160,19 @@ def threads() -> int:
 
 
 class Operation:
-    """One operation of the library, on the CPU (device -1) or on one GPU: work_bytes says how much work space it needs, run runs it.
-
-    args: the structure of ARGS, with addresses in memory of the device. stream: the GPU's stream as an integer, never 0 (1 is the
-    legacy default stream). Any number of threads may use one Operation. On a GPU it puts launches on the stream and does not wait.
-    """
-
-    SIZES_MOST = 256  # sizes of arguments whose work space is remembered
+    """One operation of the library, on the CPU (device -1) or on one GPU: what every call of it takes."""
 
     def __init__(self, op: str, device: int) -> None:
         lib = needed(f"the operation '{op}'")
-        number = lib.kiln_op_find(op.encode())
-        if number < 0 or lib.kiln_op_args_bytes(number) != ctypes.sizeof(ARGS[op]):
+        self.number, self.args, self.device = lib.kiln_op_find(op.encode()), ARGS[op], device
+        if self.number < 0 or lib.kiln_op_args_bytes(self.number) != ctypes.sizeof(self.args):
             raise LibraryError(f"libsplatkiln is of another version than this package: its operation '{op}' is another one")
         if device >= 0:
             open_device(device)
-        self._ops = lib.kiln_ops_cpu() if device < 0 else lib.kiln_ops_cuda()
-        self._function, self._number, self._device = lib.kiln_op_call, number, device
-        self._sizes: dict[Any, int] = {}
-
-    def _call(self, args: ctypes.Structure, stream: int, cpus: int, work: Optional[int], work_bytes: int) -> int:
-        size, err = ctypes.c_size_t(work_bytes), Error()
-        status = self._function(self._ops, self._number, Exec(self._device, stream, None, cpus), ctypes.addressof(args), work, size, err)
-        if status != 0:
-            fail_as(err, status)
-        return size.value
-
-    def run(self, args: ctypes.Structure, stream: int, key: Any, work_of: Callable[[int], tuple[Any, int]]) -> None:
-        """Asks for the work space of these arguments, and runs them in it.
-
-        key: all of the arguments that the size of the work space depends on; it is asked for once for each. work_of(bytes): gives an
-        object that holds so much memory of the device, and its address, aligned to 256."""
-        cpus = threads() if self._device < 0 else 1
-        size = self._sizes.get((key, cpus))
-        if size is None:
-            size = self._call(args, stream, cpus, None, 0)
-            if len(self._sizes) >= self.SIZES_MOST:
-                self._sizes = {}
-            self._sizes[key, cpus] = size
-        held, work = work_of(size)
-        self._call(args, stream, cpus, work, size)
-        del held  # not before
+        self.ops = lib.kiln_ops_cpu() if device < 0 else lib.kiln_ops_cuda()
+        # With addresses as integers, which ctypes converts in a third of the time that references to structures take.
+        p = ctypes.c_void_p
+        self.function = ctypes.CFUNCTYPE(ctypes.c_int, p, ctypes.c_int, p, p, p, p, p)(("kiln_op_call", lib))
 
 
 def operation(op: str, device: int) -> Operation:
@@ -208,3 +181,43 @@ def operation(op: str, device: int) -> Operation:
     if found is None:
         found = _operations[op, device] = Operation(op, device)
     return found
+
+
+class Call:
+    """An operation of sizes that stay, ready but for the addresses of its arrays. Sizes are what its structure in ARGS begins with.
+
+    cpus: threads, on the CPU. rest: all that comes behind the sizes, as of a run; work_bytes, the work space, may depend on what is NULL
+    there. Any number of threads may use one Call. What a run needs lies ready in a list: making structures takes longer than the call."""
+
+    def __init__(self, o: Operation, cpus: int, sizes: tuple[Any, ...], rest: tuple[Any, ...]) -> None:
+        fields = o.args._fields_[len(sizes):]
+        self._operation, self._cpus, self._sizes = o, cpus, sizes
+        self._function, self._ops, self._number = o.function, o.ops, o.number
+        self._put = struct.Struct("".join(CODES[field[1]] for field in fields)).pack_into
+        self._begin = getattr(o.args, fields[0][0]).offset
+        self._idle: list[Any] = []
+        self.work_bytes: int = 0
+        self.run(1, None, *rest)
+        self.work_bytes = self._idle[0][2].value
+
+    def _made(self) -> Any:
+        """The structures of a run, and where they are."""
+        o = self._operation
+        parts = Exec(o.device, None, None, self._cpus), o.args(*self._sizes), ctypes.c_size_t(self.work_bytes), Error()
+        return *parts, *[ctypes.addressof(part) for part in parts]
+
+    def run(self, stream: int, work: Optional[int], *rest: Any) -> None:
+        """Runs it; on a GPU it puts launches on the stream and does not wait. stream: the GPU's, as an integer, never 0 (1 is the legacy
+        default stream). work: work_bytes of the device at a multiple of 256, never 0; None only asks for work_bytes. rest: addresses in
+        memory of the device, 0 for NULL."""
+        try:
+            made = self._idle.pop()  # each run its own: another thread, or a signal's handler, takes others
+        except IndexError:
+            made = self._made()
+        where, args, _, err, where_at, args_at, size_at, err_at = made
+        where.stream = stream
+        self._put(args, self._begin, *rest)
+        status = self._function(self._ops, self._number, where_at, args_at, work, size_at, err_at)
+        if status != 0:
+            fail_as(err, status)
+        self._idle.append(made)

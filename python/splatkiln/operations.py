@@ -3,60 +3,95 @@
 A numpy array, or a torch tensor on the CPU, is computed by the CPU's sibling on all CPUs of the process; a torch tensor on a GPU by
 CUDA's, on that GPU, whichever is current, on the current stream of it, without waiting. Both siblings give the same bits. The current
 device stays what it was. Any number of threads may call at once: all memory is the call's own, and torch's caching allocator has it.
+What the library needs of a size is made once for each device and kept, because a call from an idle GPU waits for Python.
 Layouts are changed on the device; nothing passes through the host.
 """
 from __future__ import annotations
 
 import ctypes
+import functools
+import math
 import sys
-from typing import Any, NamedTuple, Optional
+from typing import Any, TypeVar
 
 import numpy as np
 
 from splatkiln.arrays import Array
-from splatkiln.native import KnnArgs, Metrics, MetricsArgs, Ssim3dArgs, Ssim3dBackwardArgs, SsimArgs, SsimBackwardArgs, operation
+from splatkiln.native import Call, Metrics, operation, threads
 
 LEGACY_STREAM = 1  # cudaStreamLegacy: what torch calls stream 0, and kernels/exec.h takes by this name alone
+KEPT_MOST = 256  # sizes on one device whose calls lie ready
+Kept = TypeVar("Kept")
+
+
+def _numpy_floats(a: Array, shape: Any) -> Array:
+    return np.empty(shape, np.float32)
+
+
+def _numpy_address(a: Array) -> int:
+    return int(a.ctypes.data)
 
 
 class _Memory:
-    """Arrays on one device: those that are given, made float32 and contiguous, and those that a call needs."""
+    """Arrays on one device: those that are given, made contiguous, and those that a call needs. Kept, one for each device.
+
+    floats(a, shape): float32 beside a, not set; like(a): of its shape. address(a): where it lies. stream(): the current one of the
+    device in this thread, 0 for the default stream and on the CPU."""
 
     def __init__(self, torch: Any, device: Any) -> None:
         """torch: the module, and the device that it names; or None for numpy's arrays."""
-        self.torch, self._device = torch, device
-        self.device, self.stream = -1, 0
-        if torch is None or device.type == "cpu":
+        self.torch, self.device = torch, -1
+        self.floats: Any = _numpy_floats
+        self.like: Any = np.empty_like
+        self.address: Any = _numpy_address
+        self.stream: Any = int
+        self.calls: dict[Any, Call] = {}
+        self.ssims: dict[Any, _Ssim] = {}
+        if torch is None:
             return
-        if device.type != "cuda":
+        self.floats, self.like, self.address = torch.Tensor.new_empty, torch.empty_like, torch.Tensor.data_ptr
+        if device.type not in ("cpu", "cuda"):
             raise ValueError(f"tensors on the CPU or on a CUDA device are computed, not on '{device}'")
-        self.device = torch.cuda.current_device() if device.index is None else device.index
-        self.stream = torch.cuda.current_stream(device).cuda_stream or LEGACY_STREAM
+        if device.type == "cuda":
+            self.device = device.index
+            # Without this name a stream is made an object of, for its number alone.
+            number_of = getattr(torch._C, "_cuda_getCurrentRawStream", lambda index: torch.cuda.current_stream(index).cuda_stream)
+            self.stream = functools.partial(number_of, device.index)
 
-    def empty(self, *shape: int) -> Any:
-        """float32, not set."""
-        return np.empty(shape, np.float32) if self.torch is None else self.torch.empty(shape, dtype=self.torch.float32, device=self._device)
+    def cpus(self) -> int:
+        return threads() if self.device < 0 else 1
 
     def contiguous(self, a: Any) -> Any:
         """The same values in one piece, copied on the device if they are not."""
         return np.ascontiguousarray(a) if self.torch is None else a.detach().contiguous()
 
-    def _work(self, size: int) -> tuple[Any, int]:
-        """Work space, and its address at a multiple of 256."""
-        if size == 0:
-            return None, 256  # of nothing: no NULL, which would ask for the size
-        size += 255
-        work = np.empty(size, np.uint8) if self.torch is None else self.torch.empty(size, dtype=self.torch.uint8, device=self._device)
-        return work, -(-(address(work) or 0) // 256) * 256
-
-    def run(self, op: str, args: ctypes.Structure, key: Any) -> None:
-        """Runs an operation with work space of this device. key: what the size of that depends on."""
-        operation(op, self.device).run(args, self.stream, key, self._work)
+    def run(self, op: str, beside: Any, sizes: tuple[Any, ...], *rest: Any, variant: Any = None) -> None:
+        """Runs an operation with work space of this device, where `beside` lies. sizes, rest: as of Call. variant: what else the size of
+        the work space depends on."""
+        cpus = self.cpus()
+        key = op, sizes, variant, cpus
+        call = self.calls.get(key) or _kept(self.calls, key, Call(operation(op, self.device), cpus, sizes, rest))
+        work = self.floats(beside, _floats_of(call.work_bytes))
+        call.run(self.stream() or LEGACY_STREAM, _aligned(self.address(work)), *rest)
 
 
-def address(a: Any) -> Optional[int]:
-    """Where an array or tensor lies; None of None."""
-    return None if a is None else a.ctypes.data if isinstance(a, np.ndarray) else a.data_ptr()
+def _kept(all_of_them: dict[Any, Kept], key: Any, value: Kept) -> Kept:
+    if len(all_of_them) >= KEPT_MOST:
+        all_of_them.clear()
+    all_of_them[key] = value
+    return value
+
+
+def _floats_of(size: int) -> int:
+    """So many bytes that begin at a multiple of 256, and at least one."""
+    return (size + 259) // 4
+
+
+def _aligned(address: int) -> int:
+    return address + 255 & -256
+
+
+_memories: dict[Any, _Memory] = {}
 
 
 def _check_kind(v: Any, kind: Any, dtype: Any) -> None:
@@ -66,21 +101,30 @@ def _check_kind(v: Any, kind: Any, dtype: Any) -> None:
         raise TypeError(f"float32 is computed, not {v.dtype}")
 
 
+def _check_tensor(torch: Any, v: Any, device: Any) -> None:
+    _check_kind(v, torch.Tensor, torch.float32)
+    if v.device != device:
+        raise ValueError(f"tensors of one device are computed; these are on {device} and {v.device}")
+    if v.layout != torch.strided:
+        raise TypeError("dense tensors are computed")
+
+
 def _memory_of(*values: Any) -> _Memory:
     """For arrays and tensors that are all on one device and float32. TypeError, ValueError. Nothing imports torch but its user."""
-    torch = sys.modules.get("torch")
-    if torch is None or not any([isinstance(v, torch.Tensor) for v in values]):
+    torch, device = sys.modules.get("torch"), None
+    if torch is not None and isinstance(values[0], torch.Tensor):
+        tensor, float32, strided, device = torch.Tensor, torch.float32, torch.strided, values[0].device
+        for v in values:
+            if not isinstance(v, tensor) or v.dtype is not float32 or v.layout is not strided or v.device != device:
+                _check_tensor(torch, v, device)
+    else:
+        torch = None
         for v in values:
             _check_kind(v, np.ndarray, np.float32)
-        return _Memory(None, None)
-    first = values[0]
-    for v in values:
-        _check_kind(v, torch.Tensor, torch.float32)
-        if v.device != first.device:
-            raise ValueError(f"tensors of one device are computed; these are on {', '.join(str(v.device) for v in values)}")
-        if v.layout != torch.strided:
-            raise TypeError("dense tensors are computed")
-    return _Memory(torch, first.device)
+    found = _memories.get(device)
+    if found is None:
+        found = _memories[device] = _Memory(torch, device)
+    return found
 
 
 # ---- distCUDA2 --------------------------------------------------------------------------------------------------------------------
@@ -97,90 +141,103 @@ def distCUDA2(points: Any) -> Any:
     if points.ndim != 2 or points.shape[1] != 3:
         raise ValueError(f"points are [P, 3], not {list(points.shape)}")
     n = int(points.shape[0])
-    out = m.empty(n)
+    out = m.floats(points, n)
     if n == 0:
         return out
     planar = m.contiguous(points.T if m.torch is None else points.detach().t())
-    m.run("knn", KnnArgs(n=n, k=3, means=address(planar), spacing2=address(out)), n)
+    m.run("knn", out, (n, 3), m.address(planar), m.address(out), 0)
     return out
 
 
 # ---- fused_ssim -------------------------------------------------------------------------------------------------------------------
 
-class _Batch(NamedTuple):
-    """A batch of pictures or volumes. sizes: planes, width, height, of volumes depth, and valid, as the library's structures begin."""
-    op: str
-    sizes: tuple[Any, ...]
+class _Ssim:
+    """Batches of one shape, of pictures or volumes, on one device: their mean SSIM and its gradient. Kept, with all that does not
+    change from call to call."""
+
+    def __init__(self, m: _Memory, shape: Any, valid: bool, cpus: int) -> None:
+        op = "ssim" if len(shape) == 4 else "ssim3d"
+        sizes = (shape[0] * shape[1], *shape[:1:-1], valid)  # planes, width, height, of volumes depth, as the structures begin
+        self._m, self._partials = m, 3 * math.prod(shape)  # floats
+        self._forward = Call(operation(op, m.device), cpus, sizes, (0, 0, 0, 0))
+        self._backward = Call(operation(f"{op}_backward", m.device), cpus, sizes, (0, 0, 0, 0, 0))
+        self._forward_floats = _floats_of(self._forward.work_bytes)
+
+    def mean(self, a: Any, b: Any, keep: bool) -> tuple[Any, Any]:
+        """The mean, of no axes; and if they are kept the partials, which `gradient` takes, with the work space behind them: one
+        allocation takes half the time of two."""
+        m, partials = self._m, self._partials if keep else 0
+        kept, mean, address = m.floats(a, partials + self._forward_floats), m.floats(a, ()), m.address
+        at = address(kept)
+        self._forward.run(m.stream() or LEGACY_STREAM, at + 4 * partials + 255 & -256, address(a), address(b), at if keep else 0, address(mean))
+        return mean, kept
+
+    def gradient(self, a: Any, b: Any, kept: Any, upstream: Any) -> Any:
+        """To a, of its shape."""
+        m, work, work_at, size = self._m, None, 256, self._backward.work_bytes
+        out, address = m.like(a), m.address
+        if size:
+            work = m.floats(a, _floats_of(size))
+            work_at = _aligned(address(work))
+        self._backward.run(m.stream() or LEGACY_STREAM, work_at, address(a), address(b), address(kept), address(upstream), address(out))
+        return out
 
 
-_ARGS = {"ssim": (SsimArgs, SsimBackwardArgs), "ssim3d": (Ssim3dArgs, Ssim3dBackwardArgs)}
-
-
-def _batch_of(img1: Any, img2: Any, padding: str, volumes: bool) -> _Batch:
+def _ssim_of(m: _Memory, img1: Any, img2: Any, padding: str, axes: int) -> _Ssim:
     if padding not in ("same", "valid"):
         raise ValueError(f"padding is 'same' or 'valid', not {padding!r}")
-    shape = img1.shape
-    if len(shape) != (5 if volumes else 4) or shape != img2.shape:
-        raise ValueError(f"two batches of {'volumes of one shape [B, CH, D, H, W]' if volumes else 'pictures of one shape [B, CH, H, W]'} "
+    shape, cpus = img1.shape, 1 if m.device >= 0 else m.cpus()
+    if len(shape) != axes or shape != img2.shape:
+        raise ValueError(f"two batches of {'volumes of one shape [B, CH, D, H, W]' if axes == 5 else 'pictures of one shape [B, CH, H, W]'} "
                          f"are compared, not {list(shape)} and {list(img2.shape)}")
-    return _Batch("ssim3d" if volumes else "ssim", (shape[0] * shape[1], *shape[:1:-1], padding == "valid"))
+    key = shape, padding, cpus
+    return m.ssims.get(key) or _kept(m.ssims, key, _Ssim(m, shape, padding == "valid", cpus))
 
 
-def _ssim_forward(m: _Memory, img1: Any, img2: Any, batch: _Batch, train: bool) -> tuple[Any, Any]:
-    """The mean, of no axes, and what backward takes (or None)."""
-    partials = m.empty(3, *img1.shape) if train else None
-    mean = m.empty()
-    args = _ARGS[batch.op][0](*batch.sizes, address(img1), address(img2), address(partials), address(mean))
-    m.run(batch.op, args, batch.sizes)
-    return mean, partials
+_apply: Any = None
 
 
-def _ssim_backward(m: _Memory, img1: Any, img2: Any, batch: _Batch, partials: Any, upstream: Any) -> Any:
-    gradient = m.empty(*img1.shape)
-    args = _ARGS[batch.op][1](*batch.sizes, address(img1), address(img2), address(partials), address(upstream), address(gradient))
-    m.run(f"{batch.op}_backward", args, batch.sizes)
-    return gradient
-
-
-_function: Any = None
-
-
-def _autograd_function(torch: Any) -> Any:
-    """The torch.autograd.Function of the mean SSIM, made once."""
-    global _function
-    if _function is None:
+def _autograd_apply(torch: Any) -> Any:
+    """The apply of a torch.autograd.Function of the mean SSIM, made once."""
+    global _apply
+    if _apply is None:
+        grad_is_enabled = torch.is_grad_enabled
 
         class MeanSsim(torch.autograd.Function):  # type: ignore[misc]
             @staticmethod
-            def forward(ctx: Any, img1: Any, img2: Any, m: _Memory, batch: _Batch, train: bool) -> Any:
+            def forward(ctx: Any, img1: Any, img2: Any, ssim: _Ssim, train: bool) -> Any:
                 a, b, keep = img1.contiguous(), img2.contiguous(), train and ctx.needs_input_grad[0]
-                mean, partials = _ssim_forward(m, a, b, batch, keep)
+                mean, kept = ssim.mean(a, b, keep)
                 if keep:
-                    ctx.save_for_backward(a, b, partials)
-                ctx.batch, ctx.train = batch, train
+                    ctx.ssim = ssim
+                    ctx.save_for_backward(a, b, kept)
+                else:
+                    ctx.ssim, ctx.train = None, train
                 return mean
 
             @staticmethod
-            @torch.autograd.function.once_differentiable  # type: ignore[misc]
             def backward(ctx: Any, upstream: Any) -> Any:
-                if not ctx.train:
-                    raise RuntimeError("train=False keeps nothing that a gradient needs")
-                if not ctx.needs_input_grad[0]:
-                    return None, None, None, None, None
-                a, b, partials = ctx.saved_tensors
-                m = _Memory(torch, a.device)  # of this thread's stream
-                return _ssim_backward(m, a, b, ctx.batch, partials, upstream.contiguous()), None, None, None, None
+                # What refuses a second derivative takes as long as all of the rest, so it comes only where one may be asked for.
+                return (refusing if grad_is_enabled() else gradients)(ctx, upstream)
 
-        _function = MeanSsim
-    return _function
+        def gradients(ctx: Any, upstream: Any) -> Any:
+            if ctx.ssim:
+                return ctx.ssim.gradient(*ctx.saved_tensors, upstream), None, None, None
+            if not ctx.train:
+                raise RuntimeError("train=False keeps nothing that a gradient needs")
+            return None, None, None, None
+
+        refusing = torch.autograd.function.once_differentiable(gradients)
+        _apply = MeanSsim.apply
+    return _apply
 
 
-def _mean_ssim(img1: Any, img2: Any, padding: str, train: bool, volumes: bool) -> Any:
+def _mean_ssim(img1: Any, img2: Any, padding: str, train: bool, axes: int) -> Any:
     m = _memory_of(img1, img2)
-    batch = _batch_of(img1, img2, padding, volumes)
+    ssim = _ssim_of(m, img1, img2, padding, axes)
     if m.torch is None:
-        return _ssim_forward(m, m.contiguous(img1), m.contiguous(img2), batch, False)[0][()]
-    return _autograd_function(m.torch).apply(img1, img2, m, batch, train)
+        return ssim.mean(m.contiguous(img1), m.contiguous(img2), False)[0][()]
+    return (_apply or _autograd_apply(m.torch))(img1, img2, ssim, train)
 
 
 def fused_ssim(img1: Any, img2: Any, padding: str = "same", train: bool = True) -> Any:
@@ -191,14 +248,14 @@ def fused_ssim(img1: Any, img2: Any, padding: str = "same", train: bool = True) 
     or numpy's float32 for numpy arrays. The filter is 11 x 11 with sigma 1.5, C1 = 0.01^2, C2 = 0.03^2. NaN where a pixel is no
     number, and for "valid" below 11 pixels.
 
-    Memory: three floats a value from forward to backward. TypeError, ValueError: other types, shapes or devices. MemoryError,
-    LibraryError."""
-    return _mean_ssim(img1, img2, padding, train, False)
+    Memory: three floats a value, and a work space, from forward to backward. TypeError, ValueError: other types, shapes or devices.
+    MemoryError, LibraryError."""
+    return _mean_ssim(img1, img2, padding, train, 4)
 
 
 def fused_ssim3d(img1: Any, img2: Any, padding: str = "same", train: bool = True) -> Any:
     """The mean SSIM of two batches of volumes, float32 [B, CH, D, H, W], by a filter of 11 x 11 x 11; the rest as fused_ssim."""
-    return _mean_ssim(img1, img2, padding, train, True)
+    return _mean_ssim(img1, img2, padding, train, 5)
 
 
 def ssim_gradient(img1: Array, img2: Array, padding: str = "same") -> tuple[float, Array]:
@@ -206,9 +263,9 @@ def ssim_gradient(img1: Array, img2: Array, padding: str = "same") -> tuple[floa
     m = _memory_of(img1, img2)
     if m.torch is not None:
         raise TypeError("tensors have their gradient by fused_ssim(...).backward()")
-    batch, a, b = _batch_of(img1, img2, padding, img1.ndim == 5), m.contiguous(img1), m.contiguous(img2)
-    mean, partials = _ssim_forward(m, a, b, batch, True)
-    return float(mean), _ssim_backward(m, a, b, batch, partials, np.ones(1, np.float32))
+    ssim, a, b = _ssim_of(m, img1, img2, padding, 5 if img1.ndim == 5 else 4), m.contiguous(img1), m.contiguous(img2)
+    mean, kept = ssim.mean(a, b, True)
+    return float(mean), ssim.gradient(a, b, kept, np.ones(1, np.float32))
 
 
 # ---- the metric of a bake ---------------------------------------------------------------------------------------------------------
@@ -226,9 +283,8 @@ def psnr_ssim(a: Any, b: Any, mask: Any = None) -> dict[str, float]:
         raise ValueError("a mask is uint8 [H, W], of the pictures' kind and device")
     height, width = (int(n) for n in a.shape[:2])
     a, b, mask = m.contiguous(a), m.contiguous(b), None if mask is None else m.contiguous(mask)
-    out = m.empty(ctypes.sizeof(Metrics) // 4)
-    m.run("metrics", MetricsArgs(width=width, height=height, a=address(a), b=address(b), a_step=int(a.shape[2]), b_step=int(b.shape[2]), a_row=width,
-                                 b_row=width, mask=address(mask), out=address(out)),
-          (width, height, mask is None))
+    out = m.floats(a, ctypes.sizeof(Metrics) // 4)
+    m.run("metrics", out, (width, height), m.address(a), m.address(b), int(a.shape[2]), int(b.shape[2]), width, width,
+          0 if mask is None else m.address(mask), m.address(out), variant=mask is None)
     metrics = Metrics.from_buffer_copy((out if m.torch is None else out.cpu().numpy()).tobytes())
     return {"psnr": metrics.psnr, "mse": metrics.mse, "ssim": metrics.ssim_same, "ssim_valid": metrics.ssim_valid}

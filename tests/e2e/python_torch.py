@@ -154,6 +154,64 @@ def check_refusals(device):
         fail(False, f"{call.__name__} takes {[str(getattr(x, 'shape', x)) for x in args]}")
 
 
+def refused(call, what):
+    try:
+        call()
+    except RuntimeError:
+        return
+    fail(False, what)
+
+
+def check_autograd(device):
+    """What the graph keeps, and what it refuses to differentiate."""
+    a, b = pictures(device)
+    a.requires_grad_()
+    refused(lambda: splatkiln.fused_ssim(a, b, train=False).backward(), "train=False has a gradient")
+    value = splatkiln.fused_ssim(a, b)
+    value.backward()
+    refused(value.backward, "a graph that was freed has a gradient")
+    gradient, = torch.autograd.grad(splatkiln.fused_ssim(a, b), a, create_graph=True)
+    fail(torch.equal(gradient, a.grad), "create_graph=True changes the gradient")
+    squared, = torch.autograd.grad(splatkiln.fused_ssim(a, b) ** 2, a, create_graph=True)
+    refused(lambda: (squared * a).sum().backward(), "there is a second derivative, which is none")
+    value, changed = splatkiln.fused_ssim(a * 1, b), b.clone()
+    late = splatkiln.fused_ssim(a, changed)
+    changed.zero_()
+    refused(late.backward, "a picture that was changed in between is not noticed")
+    twice, = torch.autograd.grad(value + value, a)
+    fail(torch.equal(twice, 2 * gradient), "the gradient of a sum")
+
+
+def check_kept(device):
+    """More shapes than are kept, and threads that share what is kept of a shape."""
+    widths = range(11, 11 + splatkiln.operations.KEPT_MOST + 20)
+    wide, other = pictures(device, (1, 1, 12, widths[-1]))
+    first = [float(splatkiln.fused_ssim(wide[..., :w], other[..., :w], "valid")) for w in widths]
+    again = [float(splatkiln.fused_ssim(wide[..., :w], other[..., :w], "valid")) for w in widths]
+    fail(first == again and np.isfinite(first).all() and len(set(first)) > 200, "other numbers when shapes come again")
+    pairs, want, wrong = [pictures(device, seed=k) for k in range(4)], [], []
+
+    def both(k):
+        twin = pairs[k][0].clone().requires_grad_()
+        value = splatkiln.fused_ssim(twin, pairs[k][1])
+        value.backward()
+        return float(value), twin.grad
+
+    def work(k):
+        for _ in range(20):
+            value, gradient = both(k)
+            if value != want[k][0] or not torch.equal(gradient, want[k][1]):
+                wrong.append(k)
+
+    want += [both(k) for k in range(4)]
+    them = [threading.Thread(target=work, args=(k,)) for k in range(4)]
+    for t in them:
+        t.start()
+    for t in them:
+        t.join()
+    fail(not wrong and len({value for value, _ in want}) == 4, f"other numbers in threads {sorted(set(wrong))} of one shape")
+
+
 def check_install(device):
     """The call sites of INRIA's scene/gaussian_model.py and train.py."""
     splatkiln.install()
@@ -259,7 +317,7 @@ def check_gpu(device):
 
 
 def checks(device):
-    for check in (check_knn, check_ssim, check_ssim3d, check_metric, check_refusals, check_install):
+    for check in (check_knn, check_ssim, check_ssim3d, check_metric, check_refusals, check_autograd, check_kept, check_install):
         check(device)
         print(f"{check.__name__} on {device}: done")
     nothing_elsewhere(device)
