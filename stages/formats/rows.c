@@ -304,6 +304,20 @@ static kiln_status edit_rows(const kiln_export *e, kiln_export_rows *rows, kiln_
         rows->chunk->chunk->name);
 }
 
+/* What a plane is read by comes and goes with each plane. Its pages stay if a small part of the
+ * worker's memory has room for them; kiln_export_rows_ram counts them. */
+static void keep_read_pages(const kiln_export_worker *x, uint64_t index, unsigned planes)
+{
+    enum { PART = 16 };
+    const kiln_chunk *chunk = x->e->chunks[index].chunk;
+    uint64_t largest = 0;
+    for (uint32_t i = 0; i < chunk->n_planes; i++)
+        if (planes & kiln_export_plane_bit(chunk->planes[i].name))
+            largest = kiln_max_u64(largest, chunk->planes[i].data.raw_bytes);
+    const uint64_t taken = kiln_read_ram(largest);
+    if (taken <= kiln_worker_ram(x->w) / PART) kiln_memory_keep(taken);
+}
+
 kiln_status kiln_export_rows_read(kiln_export_worker *x, uint64_t index, unsigned planes,
                                   kiln_export_rows *rows, kiln_error *err)
 {
@@ -312,6 +326,7 @@ kiln_status kiln_export_rows_read(kiln_export_worker *x, uint64_t index, unsigne
     *rows = (kiln_export_rows){.chunk = &x->e->chunks[index]};
     rows->first = rows->chunk->first;
     KILN_TRY(open_bake(x, rows->chunk, &h, err));
+    keep_read_pages(x, index, planes);
     for (size_t i = 0; i < N_KNOWN && st == KILN_OK; i++)
         if (planes & known[i].bit) st = read_known(x, &h, &known[i], rows, err);
     if (st == KILN_OK) st = check_box(rows, err);
