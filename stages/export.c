@@ -13,6 +13,7 @@
 #include "stages/engine/engine.h"
 #include "stages/export/bakes.h"
 #include "stages/export/export_options.h"
+#include "stages/export/export_records.h"
 #include "stages/export/export_rounds.h"
 #include "stages/export/export_targets.h"
 #include "stages/export/export_told.h"
@@ -21,7 +22,6 @@
 #include "stages/export/level_cut.h"
 #include "stages/formats/export_views.h"
 #include "stages/formats/writer.h"
-#include "stages/products/product_records.h"
 #include "stages/select/chunk_choice.h"
 
 #include <errno.h>
@@ -31,26 +31,6 @@
 #include <string.h>
 #include <sys/stat.h>
 #include <unistd.h>
-
-/* One format. */
-typedef struct {
-    kiln_export_target to;
-    /* of the unit that remembers the written file: of all that decides what is in it */
-    kiln_hash record;
-    bool unchanged; /* it lies there as this export wrote it */
-    bool intact;    /* so it need not be written */
-    bool levels;    /* it gets the levels of e.bakes[0] */
-} file;
-
-typedef struct {
-    kiln_export e;
-    /* what --level, --count and --percent choose from; NULL: they are not given */
-    kiln_cut_bakes *cut;
-    int made;                /* kiln_export.made_path; -1: there is none */
-    kiln_export_views views; /* read where a format asks for them */
-    file *files;             /* [n_files] */
-    uint32_t n_files;
-} job;
 
 /* ---- what is chosen -------------------------------------------------------------------------- */
 
@@ -80,7 +60,7 @@ static kiln_status list_formats(const kiln_writer *list[KILN_WRITERS_MAX], uint3
     return kiln_export_spz_version(list, n, err);
 }
 
-static kiln_status choose_formats(job *j, kiln_error *err)
+static kiln_status choose_formats(kiln_export_job *j, kiln_error *err)
 {
     const kiln_writer *list[KILN_WRITERS_MAX];
     KILN_TRY(list_formats(list, &j->n_files, err));
@@ -90,7 +70,7 @@ static kiln_status choose_formats(job *j, kiln_error *err)
 }
 
 /* Bakes that are joined to it are no place for an export either. */
-static kiln_status check_bakes(const job *j, const char *target, kiln_error *err)
+static kiln_status check_bakes(const kiln_export_job *j, const char *target, kiln_error *err)
 {
     for (uint32_t i = 1; i < j->e.n_bakes; i++)
         if (kiln_manifest_owns(j->e.bakes[i].path, target))
@@ -111,7 +91,8 @@ static kiln_status resolve_folder(char target[KILN_PATH_MAX], kiln_error *err)
 }
 
 /* One folder format takes a folder of -o itself; other formats and lists go into it. */
-static kiln_status choose_target(kiln_run *r, const job *j, file *f, kiln_error *err)
+static kiln_status choose_target(kiln_run *r, const kiln_export_job *j, kiln_export_file *f,
+                                 kiln_error *err)
 {
     char folder[KILN_PATH_MAX], name[64];
     const char *manifest = kiln_manifest_path(kiln_run_manifest(r));
@@ -164,7 +145,7 @@ static kiln_status check_place(const kiln_writer *const list[], uint32_t n, kiln
     return KILN_OK;
 }
 
-static kiln_status choose_rows(kiln_run *r, job *j, kiln_error *err)
+static kiln_status choose_rows(kiln_run *r, kiln_export_job *j, kiln_error *err)
 {
     const kiln_layer_kind kind =
         kiln_layer_kind_chosen(kiln_drawable_names, kiln_export_given.layer);
@@ -178,141 +159,10 @@ static kiln_status choose_rows(kiln_run *r, job *j, kiln_error *err)
     return kiln_export_fail_empty(&j->e, err);
 }
 
-/* ---- the written file ------------------------------------------------------------------------ */
-
-/* What a writer reads of the bake. */
-static void key_inputs(kiln_hasher *h, const job *j)
-{
-    KILN_KEY_LISTS(kiln_scene, 14904);
-    for (uint32_t p = 0; p < j->e.n_bakes; p++) {
-        const kiln_scene *s = &j->e.bakes[p].scene;
-        kiln_key_hash(h, "layer", j->e.bakes[p].layer->digest);
-        kiln_key_text(h, "notes", s->notes); /* columns and comments of the source */
-        kiln_key_text(h, "name", s->name);
-        kiln_key_text(h, "up_axis", s->up_axis);
-        kiln_key_u64(h, "antialiased", s->antialiased);
-        kiln_key_bytes(h, "origin", s->origin, sizeof s->origin);
-        kiln_key_text(h, "source_format", s->source_format); /* codes of some formats are kept */
-        kiln_key_text(h, "unit", s->unit);
-        kiln_key_u64(h, "rows_read", s->rows_read);
-        kiln_key_u64(h, "has_root", s->has_root);
-        if (s->has_root) kiln_key_bytes(h, "root_centre", s->root_centre, sizeof s->root_centre);
-        if (s->has_root) kiln_key_bytes(h, "root_half", &s->root_half, sizeof s->root_half);
-        kiln_key_u64(h, "has_background", s->has_background);
-        if (s->has_background) kiln_key_bytes(h, "background", s->background, sizeof s->background);
-    }
-}
-
-/* Nothing where a format gets none, so that what was written before there were levels is known. */
-static void key_levels(kiln_hasher *h, const job *j, bool gets)
-{
-    kiln_cut_key(h, &j->e, j->cut);
-    if (gets) kiln_key_hash(h, "levels", j->e.bakes[0].levels->digest);
-}
-
-static kiln_hash export_input_key(kiln_run *r, const job *j)
-{
-    kiln_hasher *h = kiln_run_key(r);
-    bool gets = false;
-    for (uint32_t i = 0; i < j->n_files; i++) gets = gets || j->files[i].levels;
-    key_inputs(h, j);
-    key_levels(h, j, gets);
-    return kiln_key_end(h);
-}
-
-/* Chosen formats are in the key by their names. */
-static bool chooses_format(const kiln_opt *row)
-{
-    return row->where == &kiln_export_given.format || row->where == &kiln_export_given.spz_version;
-}
-
-/* What a file looked like when we had written it: the counters of a unit without outputs. The other
- * formats do not count. */
-static kiln_status record_key(kiln_run *r, const job *j, file *f, kiln_error *err)
-{
-    const kiln_writer *w = f->to.writer;
-    char text[KILN_OPT_TEXT_MAX];
-    kiln_hasher *h = kiln_run_key_bare(r, "written file");
-    kiln_key_text(h, "format", w->name);
-    for (const kiln_opt *row = kiln_export_cli.options; row->name; row++) {
-        if (!(row->flags & KILN_KEYED) || chooses_format(row)) continue;
-        (void)kiln_opt_text(row, text, sizeof text);
-        /* files written before are known */
-        if (row->flags & KILN_LATER && strcmp(text, row->def ? row->def : "") == 0) continue;
-        kiln_key_text(h, row->name, text);
-    }
-    key_inputs(h, j);
-    key_levels(h, j, f->levels);
-    kiln_status st = w->functions->views ? kiln_export_views_key(h, &j->views, err) : KILN_OK;
-    if (st == KILN_OK && w->functions->key) st = w->functions->key(h, err);
-    f->record = kiln_key_end(h);
-    return st;
-}
-
-static kiln_status describe_file(const file *f, char out[256], kiln_error *err)
-{
-    char path[KILN_PATH_MAX];
-    kiln_file_info info;
-    KILN_TRY(kiln_export_target_last(&f->to, path, err));
-    KILN_TRY(kiln_file_stat(path, &info, err));
-    (void)snprintf(out, 256, "{\"size\":%llu,\"mtime_ns\":%lld,\"inode\":%llu}",
-                   (unsigned long long)info.size, (long long)info.mtime_ns,
-                   (unsigned long long)info.inode);
-    return KILN_OK;
-}
-
-/* The inode comes last, and is another one in a copy of the bake. */
-static bool same_but_inode(const char *before, const char *now)
-{
-    const char *const inode = strstr(now, "\"inode\"");
-    return inode && strncmp(before, now, (size_t)(inode - now)) == 0;
-}
-
-typedef struct {
-    const char *now; /* as describe_file has it */
-    bool found;
-} file_search;
-
-static kiln_status compare_description(void *context, const char *counters, kiln_error *err)
-{
-    file_search *s = context;
-    (void)err;
-    s->found = s->found || (counters && same_but_inode(counters, s->now));
-    return KILN_OK;
-}
-
-/* Bakes of earlier versions have no list of products. Of each file that they wrote a unit tells
- * size and time, under the key of what was in it: after an option has changed, it is found by
- * these. */
-static kiln_status find_written(kiln_run *r, const char *now, bool *found, kiln_error *err)
-{
-    file_search s = {.now = now};
-    KILN_TRY(kiln_unit_counters_visit(kiln_run_manifest(r), "export", "written file",
-                                      compare_description, &s, err));
-    *found = s.found;
-    return KILN_OK;
-}
-
-static kiln_status look_at_file(kiln_run *r, file *f, kiln_error *err)
-{
-    char path[KILN_PATH_MAX], now[256];
-    kiln_unit_result record = {0};
-    KILN_TRY(kiln_export_target_last(&f->to, path, err));
-    KILN_TRY(kiln_unit_find(kiln_run_manifest(r), f->record, &f->to.known, &record, err));
-    const bool there = kiln_is_file(path);
-    kiln_status st = there ? describe_file(f, now, err) : KILN_OK;
-    if (there && st == KILN_OK) st = find_written(r, now, &f->to.own, err);
-    f->unchanged =
-        there && st == KILN_OK && f->to.known && strcmp(record.counters, now) == 0 &&
-        (!f->to.writer->functions->complete || f->to.writer->functions->complete(f->to.path));
-    kiln_unit_result_release(&record);
-    return st;
-}
-
 /* ---- whose file is there --------------------------------------------------------------------- */
 
 /* Those that are to be written. */
-static kiln_status guard_files(kiln_run *r, job *j, kiln_error *err)
+static kiln_status guard_files(kiln_run *r, kiln_export_job *j, kiln_error *err)
 {
     kiln_product_guard *g;
     kiln_status st = KILN_OK;
@@ -324,78 +174,10 @@ static kiln_status guard_files(kiln_run *r, job *j, kiln_error *err)
     return st;
 }
 
-/* What all formats have in common: products of another hash are of another output. */
-static kiln_hash output_key(kiln_run *r, const job *j)
-{
-    char text[KILN_OPT_TEXT_MAX];
-    kiln_hasher *h = kiln_run_key_bare(r, "exported files");
-    for (const kiln_opt *row = kiln_export_cli.options; row->name; row++)
-        if (row->flags & KILN_KEYED && !chooses_format(row))
-            kiln_key_text(h, row->name, kiln_opt_text(row, text, sizeof text));
-    key_inputs(h, j);
-    return kiln_key_end(h);
-}
-
-/* Before the first file is written. */
-static kiln_status list_begun(kiln_run *r, const job *j, kiln_error *err)
-{
-    kiln_manifest *m = kiln_run_manifest(r);
-    kiln_product_list list;
-    const kiln_hash of = output_key(r, j);
-    KILN_TRY(kiln_manifest_begin(m, err));
-    kiln_status st = kiln_product_records_get(m, &list, err);
-    for (uint32_t i = 0; i < j->n_files && st == KILN_OK; i++)
-        if (!j->files[i].intact) st = kiln_export_target_begin(&j->files[i].to, of, &list, err);
-    if (st == KILN_OK) st = kiln_product_list_put(m, &list, err);
-    kiln_product_list_release(&list);
-    if (st == KILN_OK) return kiln_manifest_commit(m, err);
-    kiln_manifest_rollback(m);
-    return st;
-}
-
-static kiln_status list_current(kiln_run *r, kiln_manifest *m, const job *j, kiln_error *err)
-{
-    kiln_product_list list;
-    const kiln_hash of = output_key(r, j);
-    kiln_status st = kiln_product_records_get(m, &list, err);
-    for (uint32_t i = 0; i < j->n_files && st == KILN_OK; i++)
-        st = kiln_export_target_put(&j->files[i].to, of, &list, err);
-    if (st == KILN_OK) {
-        kiln_products_supersede(&list, "export", of);
-        st = kiln_product_list_put(m, &list, err);
-    }
-    kiln_product_list_release(&list);
-    return st;
-}
-
-/* At once: if the next format fails, this one need not be written again. */
-static kiln_status remember_file(kiln_run *r, const file *f, kiln_error *err)
-{
-    char now[256];
-    kiln_manifest *m = kiln_run_manifest(r);
-    kiln_unit_result record = {.counters = now};
-    const kiln_unit_done unit = {.key = f->record, .stage = "export", .name = "written file"};
-    KILN_TRY(describe_file(f, now, err));
-    KILN_TRY(kiln_manifest_begin(m, err));
-    kiln_status st = kiln_unit_forget(m, f->record, err);
-    if (st == KILN_OK) st = kiln_unit_store(m, &unit, &record, NULL, err);
-    if (st == KILN_OK) return kiln_manifest_commit(m, err);
-    kiln_manifest_rollback(m);
-    return st;
-}
-
-static kiln_status commit_export(kiln_run *r, kiln_manifest *m, void *context, kiln_error *err)
-{
-    const job *j = context;
-    KILN_TRY(list_current(r, m, j, err));
-    for (uint32_t i = 0; i < j->n_files; i++) KILN_TRY(kiln_run_uses(r, j->files[i].record, err));
-    return KILN_OK;
-}
-
 /* ---- the run --------------------------------------------------------------------------------- */
 
 /* e: a copy of j->e for this format; end_file, also after a failure. */
-static kiln_status begin_file(kiln_run *r, const job *j, const file *f,
+static kiln_status begin_file(kiln_run *r, const kiln_export_job *j, const kiln_export_file *f,
                               char temporary[KILN_PATH_MAX], kiln_export *e, kiln_level_tree *tree,
                               kiln_error *err)
 {
@@ -425,13 +207,13 @@ static void end_file(kiln_export *e, kiln_level_tree *tree)
 
 /* How many cameras --report-loss draws of this format: none of one that nothing here reads
  * again. */
-static uint32_t loss_cameras(const file *f)
+static uint32_t loss_cameras(const kiln_export_file *f)
 {
     return f->to.writer->functions->reader ? kiln_export_given.report_loss : 0;
 }
 
 /* Formats that can be measured are, beside others that cannot. */
-static kiln_status check_measurable(const job *j, kiln_error *err)
+static kiln_status check_measurable(const kiln_export_job *j, kiln_error *err)
 {
     kiln_buffer names = {0};
     kiln_status st = KILN_OK;
@@ -456,7 +238,8 @@ done:
     return st;
 }
 
-static kiln_status foresee_file(kiln_run *r, const job *j, const file *f, kiln_error *err)
+static kiln_status foresee_file(kiln_run *r, const kiln_export_job *j, const kiln_export_file *f,
+                                kiln_error *err)
 {
     char temporary[KILN_PATH_MAX];
     kiln_export e;
@@ -468,7 +251,8 @@ static kiln_status foresee_file(kiln_run *r, const job *j, const file *f, kiln_e
     return st;
 }
 
-static kiln_status check_file(kiln_run *r, const job *j, const file *f, kiln_error *err)
+static kiln_status check_file(kiln_run *r, const kiln_export_job *j, const kiln_export_file *f,
+                              kiln_error *err)
 {
     char temporary[KILN_PATH_MAX];
     kiln_export e;
@@ -480,7 +264,8 @@ static kiln_status check_file(kiln_run *r, const job *j, const file *f, kiln_err
     return st;
 }
 
-static kiln_status write_file(kiln_run *r, const job *j, const file *f, kiln_error *err)
+static kiln_status write_file(kiln_run *r, const kiln_export_job *j, const kiln_export_file *f,
+                              kiln_error *err)
 {
     char temporary[KILN_PATH_MAX];
     kiln_export_said said = {
@@ -501,7 +286,7 @@ static kiln_status write_file(kiln_run *r, const job *j, const file *f, kiln_err
 }
 
 /* Of several formats none is written where one is refused. */
-static kiln_status check_files(kiln_run *r, const job *j, kiln_error *err)
+static kiln_status check_files(kiln_run *r, const kiln_export_job *j, kiln_error *err)
 {
     uint32_t due = 0;
     for (uint32_t i = 0; i < j->n_files; i++) due += !j->files[i].intact;
@@ -510,7 +295,7 @@ static kiln_status check_files(kiln_run *r, const job *j, kiln_error *err)
     return KILN_OK;
 }
 
-static kiln_status load_views(kiln_run *r, job *j, kiln_error *err)
+static kiln_status load_views(kiln_run *r, kiln_export_job *j, kiln_error *err)
 {
     bool asked = false;
     for (uint32_t i = 0; i < j->n_files; i++)
@@ -520,7 +305,8 @@ static kiln_status load_views(kiln_run *r, job *j, kiln_error *err)
 
 /* Takes the levels where the format is made of them, or holds them and there are some for all that
  * is written. */
-static kiln_status choose_levels(kiln_run *r, job *j, file *f, kiln_error *err)
+static kiln_status choose_levels(kiln_run *r, kiln_export_job *j, kiln_export_file *f,
+                                 kiln_error *err)
 {
     const unsigned holds = f->to.writer->holds;
     if (holds & KILN_NEEDS_LEVELS) {
@@ -539,7 +325,7 @@ static kiln_status choose_levels(kiln_run *r, job *j, file *f, kiln_error *err)
                               : kiln_export_load_levels(kiln_run_manifest(r), &j->e.bakes[0], err);
 }
 
-static kiln_status prepare_export(kiln_run *r, job *j, kiln_error *err)
+static kiln_status prepare_export(kiln_run *r, kiln_export_job *j, kiln_error *err)
 {
     KILN_TRY(choose_formats(j, err));
     KILN_TRY(choose_rows(r, j, err));
@@ -555,11 +341,11 @@ static kiln_status prepare_export(kiln_run *r, job *j, kiln_error *err)
         KILN_TRY(choose_target(r, j, &j->files[i], err));
         KILN_TRY(kiln_writer_check_kind(j->files[i].to.writer, j->e.splats, err));
         KILN_TRY(choose_levels(r, j, &j->files[i], err));
-        KILN_TRY(record_key(r, j, &j->files[i], err));
+        KILN_TRY(kiln_export_record_key(r, j, &j->files[i], err));
         const bool again =
             /* a loss is measured on what is written */
             kiln_run_is_once(r) || kiln_run_force(r) || loss_cameras(&j->files[i]) > 0;
-        if (!kiln_export_given.output) KILN_TRY(look_at_file(r, &j->files[i], err));
+        if (!kiln_export_given.output) KILN_TRY(kiln_export_record_look(r, &j->files[i], err));
         j->files[i].intact = j->files[i].unchanged && !again;
     }
     return guard_files(r, j, err);
@@ -567,9 +353,9 @@ static kiln_status prepare_export(kiln_run *r, job *j, kiln_error *err)
 
 /* Rows that stand for the chosen ones take their place. Before that, all lists are announced as if
  * all were written. */
-static kiln_status cut_levels(kiln_run *r, job *j, kiln_error *err)
+static kiln_status cut_levels(kiln_run *r, kiln_export_job *j, kiln_error *err)
 {
-    const file *due = NULL;
+    const kiln_export_file *due = NULL;
     for (uint32_t i = 0; i < j->n_files && !due; i++)
         if (!j->files[i].intact) due = &j->files[i];
     if (!j->cut || !due) return KILN_OK;
@@ -580,18 +366,18 @@ static kiln_status cut_levels(kiln_run *r, job *j, kiln_error *err)
     return st;
 }
 
-static bool all_intact(const job *j)
+static bool all_intact(const kiln_export_job *j)
 {
     for (uint32_t i = 0; i < j->n_files; i++)
         if (!j->files[i].intact) return false;
     return true;
 }
 
-static kiln_status export_layer(kiln_run *r, job *j, kiln_error *err)
+static kiln_status export_layer(kiln_run *r, kiln_export_job *j, kiln_error *err)
 {
     bool fresh = false;
     KILN_TRY(prepare_export(r, j, err));
-    const kiln_hash key = export_input_key(r, j);
+    const kiln_hash key = kiln_export_input_key(r, j);
     if (!kiln_run_is_once(r)) KILN_TRY(kiln_run_is_fresh(r, key, &fresh, err));
     if (fresh && all_intact(j)) return kiln_run_nothing_to_do(r, err);
     for (uint32_t i = 0; i < j->n_files; i++)
@@ -600,13 +386,14 @@ static kiln_status export_layer(kiln_run *r, job *j, kiln_error *err)
     for (uint32_t i = 0; i < j->n_files && j->cut; i++)
         if (!j->files[i].intact) KILN_TRY(foresee_file(r, j, &j->files[i], err));
     KILN_TRY(check_files(r, j, err));
-    if (!kiln_run_is_once(r)) KILN_TRY(list_begun(r, j, err));
+    if (!kiln_run_is_once(r)) KILN_TRY(kiln_export_records_begin(r, j, err));
     for (uint32_t i = 0; i < j->n_files; i++) {
         if (j->files[i].intact) continue;
         KILN_TRY(write_file(r, j, &j->files[i], err));
-        if (!kiln_run_is_once(r)) KILN_TRY(remember_file(r, &j->files[i], err));
+        if (!kiln_run_is_once(r)) KILN_TRY(kiln_export_record_put(r, &j->files[i], err));
     }
-    return kiln_run_is_once(r) ? KILN_OK : kiln_run_commit(r, key, commit_export, j, err);
+    return kiln_run_is_once(r) ? KILN_OK
+                               : kiln_run_commit(r, key, kiln_export_records_commit, j, err);
 }
 
 /* What a format needs of this machine, such as the viewer of a page. */
@@ -646,7 +433,7 @@ static kiln_status check_chunks(kiln_run *r, kiln_error *err)
 /* Before kiln-lod makes the levels that are missing: a command that is refused changes no bake. */
 static kiln_status check_targets(kiln_run *r, kiln_error *err)
 {
-    job *j;
+    kiln_export_job *j;
     if (!kiln_run_manifest(r) || !kiln_export_given.output ||
         !kiln_cut_is_asked(&kiln_export_given))
         return KILN_OK;
@@ -709,7 +496,7 @@ static kiln_status keep_origin_for_viewers(kiln_run *r, kiln_error *err)
 
 static kiln_status run_export(kiln_run *r, kiln_error *err)
 {
-    job *j = NULL;
+    kiln_export_job *j = NULL;
     KILN_TRY(keep_origin_for_viewers(r, err));
     KILN_TRY(KILN_ALLOC(&j, 1, "export", err));
     j->made = -1;

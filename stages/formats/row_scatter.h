@@ -5,9 +5,11 @@
  * time. So the file is cut into buckets of source rows:
  *   1. each chunk's rows go to scratch in the order of their source rows, in one piece, with a list
  *      of where each bucket begins;
- *   2. each bucket is put together from its pieces of all chunks and written in one piece.
- * Memory: a bucket and a piece. Nothing has to know the rank of every row: the counts of the
- * buckets give the place of each.
+ *   2. each bucket is put together from its pieces of all chunks, window after window.
+ * Nothing has to know the rank of every row: the counts of the buckets give the place of each.
+ *
+ * Copies are most of the work. A copy of what the core's own cache holds takes a quarter of the
+ * time of any other. So rows are encoded, put together and written in steps that fit there.
  */
 #ifndef KILN_STAGES_FORMATS_ROW_SCATTER_H
 #define KILN_STAGES_FORMATS_ROW_SCATTER_H
@@ -19,25 +21,26 @@
 typedef struct {
     uint64_t file_first;  /* offset of the first row in the file */
     uint64_t bucket_rows; /* source rows of a bucket; a power of two */
+    uint64_t window_rows; /* most rows of a window */
     uint32_t row_bytes, n_buckets;
 } kiln_row_scatter;
 
 /* Begins a plan. */
 kiln_status kiln_scatter_plan(const kiln_export *e, uint64_t file_first, uint32_t row_bytes,
                               kiln_buffer *plan, kiln_error *err) KILN_MUST_CHECK;
-/* Gives order[n] of the chunk's rows by source row; rows needs source_row. KILN_E_INPUT: a source
- * row is none of its source. */
-kiln_status kiln_scatter_order(kiln_export_worker *x, const kiln_export_rows *rows, uint32_t *order,
-                               kiln_error *err) KILN_MUST_CHECK;
-/* Round 1: encoded rows, in that order, `n` from the `at`-th on, to scratch; and when all are
- * there, their source rows, with which the unit's result is made. */
+/* Sorts the chunk's rows by source row; rows needs source_row. KILN_E_INPUT: a source row is none
+ * of its source. */
+kiln_status kiln_scatter_sort(kiln_export_worker *x, kiln_export_rows *rows,
+                              kiln_error *err) KILN_MUST_CHECK;
+/* Round 1: encoded rows, sorted so, `n` from the `at`-th on, to scratch; and when all are there,
+ * their source rows, with which the unit's result is made. */
 kiln_status kiln_scatter_put(kiln_export_worker *x, const kiln_export_rows *rows, uint64_t at,
                              uint64_t n, const void *encoded, kiln_error *err) KILN_MUST_CHECK;
 kiln_status kiln_scatter_put_end(kiln_export_worker *x, const kiln_export_rows *rows,
-                                 const uint32_t *order, kiln_error *err) KILN_MUST_CHECK;
+                                 kiln_error *err) KILN_MUST_CHECK;
 kiln_status kiln_scatter_gather(kiln_export_parent *p, uint64_t unit, const void *result,
                                 size_t bytes, kiln_error *err) KILN_MUST_CHECK;
-/* What kiln_scatter_order, put and put_end take beside the rows and what is encoded. */
+/* What kiln_scatter_sort, put and put_end take beside the rows and what is encoded. */
 uint64_t kiln_scatter_put_ram(const kiln_export *e, uint64_t unit);
 /* Round 2: a bucket a unit. KILN_E_IO: a source row occurs twice. */
 uint64_t kiln_scatter_buckets(const kiln_export *e);

@@ -4,6 +4,7 @@
 
 #include "base/harmonics.h"
 #include "base/memory.h"
+#include "base/minmax.h"
 
 #include <errno.h>
 #include <fcntl.h>
@@ -42,6 +43,12 @@ _Static_assert(N_KNOWN == KILN_KEPT_ORDER - KILN_KEPT_PLANES,
 static void **array_of(kiln_export_rows *rows, const known_plane *k)
 {
     return (void **)(void *)((char *)rows + k->where);
+}
+
+/* As they are written. */
+static uint32_t components_of(const kiln_export *e, const known_plane *k)
+{
+    return k->components ? k->components : kiln_sh_components(e->sh_degree);
 }
 
 static const known_plane *find_known(const char *name)
@@ -143,7 +150,7 @@ static kiln_status read_known(kiln_export_worker *x, const plane_home *h, const 
     const kiln_chunk *chunk = rows->chunk->chunk;
     const uint32_t degree = x->e->bakes[rows->chunk->bake].layer->sh_degree;
     const uint32_t components = k->components ? k->components : kiln_sh_components(degree);
-    const uint32_t wanted = k->components ? k->components : kiln_sh_components(x->e->sh_degree);
+    const uint32_t wanted = components_of(x->e, k);
     const uint64_t row = chunk->count * kiln_type_size(k->type), bytes = components * row;
     void **array = array_of(rows, k);
     if (wanted == 0 || (k->optional && !kiln_chunk_plane(chunk, k->name))) return KILN_OK;
@@ -222,10 +229,10 @@ static void compact_export_rows(const kiln_export *e, kiln_export_rows *rows, ui
                                 const uint8_t *keep, uint64_t kept)
 {
     for (size_t i = 0; i < N_KNOWN; i++) {
-        const uint32_t components =
-            known[i].components ? known[i].components : kiln_sh_components(e->sh_degree);
         void *array = *array_of(rows, &known[i]);
-        if (array) kiln_filters_compact(array, known[i].type, components, count, keep, kept);
+        if (array)
+            kiln_filters_compact(array, known[i].type, components_of(e, &known[i]), count, keep,
+                                 kept);
     }
     for (uint32_t i = 0; i < rows->n_extras; i++)
         kiln_filters_compact(rows->extras[i].data, rows->extras[i].type, rows->extras[i].components,
@@ -297,6 +304,20 @@ static kiln_status edit_rows(const kiln_export *e, kiln_export_rows *rows, kiln_
         rows->chunk->chunk->name);
 }
 
+/* What a plane is read by comes and goes with each plane. Its pages stay if a small part of the
+ * worker's memory has room for them; kiln_export_rows_ram counts them. */
+static void keep_read_pages(const kiln_export_worker *x, uint64_t index, unsigned planes)
+{
+    enum { PART = 16 };
+    const kiln_chunk *chunk = x->e->chunks[index].chunk;
+    uint64_t largest = 0;
+    for (uint32_t i = 0; i < chunk->n_planes; i++)
+        if (planes & kiln_export_plane_bit(chunk->planes[i].name))
+            largest = kiln_max_u64(largest, chunk->planes[i].data.raw_bytes);
+    const uint64_t taken = kiln_read_ram(largest);
+    if (taken <= kiln_worker_ram(x->w) / PART) kiln_memory_keep(taken);
+}
+
 kiln_status kiln_export_rows_read(kiln_export_worker *x, uint64_t index, unsigned planes,
                                   kiln_export_rows *rows, kiln_error *err)
 {
@@ -305,6 +326,7 @@ kiln_status kiln_export_rows_read(kiln_export_worker *x, uint64_t index, unsigne
     *rows = (kiln_export_rows){.chunk = &x->e->chunks[index]};
     rows->first = rows->chunk->first;
     KILN_TRY(open_bake(x, rows->chunk, &h, err));
+    keep_read_pages(x, index, planes);
     for (size_t i = 0; i < N_KNOWN && st == KILN_OK; i++)
         if (planes & known[i].bit) st = read_known(x, &h, &known[i], rows, err);
     if (st == KILN_OK) st = check_box(rows, err);
@@ -329,6 +351,51 @@ const void *kiln_export_rows_plane(const kiln_export_rows *rows, const char *nam
     for (uint32_t i = 0; i < rows->n_extras; i++)
         if (strcmp(rows->extras[i].name, name) == 0) return rows->extras[i].data;
     return NULL;
+}
+
+/* ---- order ----------------------------------------------------------------------------------- */
+
+/* always_inline: compiled anew for each size. */
+static inline __attribute__((always_inline)) void order_elements(unsigned char *data, size_t size,
+                                                                 const uint32_t *order, uint64_t n,
+                                                                 unsigned char *work)
+{
+    enum { LINE = 64 };
+    const uint64_t step = LINE / size;
+    for (uint64_t first = 0; first < n; first += step) {
+        __builtin_prefetch(data + (n + first) * size);
+        const uint64_t end = kiln_min_u64(first + step, n);
+        for (uint64_t i = first; i < end; i++)
+            memcpy(work + i * size, data + order[i] * size, size);
+    }
+    memcpy(data, work, n * size);
+}
+
+/* Component after component, so that what is read at random stays in a core's cache. */
+static void order_components(unsigned char *data, kiln_type type, uint64_t components,
+                             const uint32_t *order, uint64_t n, unsigned char *work)
+{
+    const size_t size = kiln_type_size(type);
+    for (uint64_t c = 0; c < components; c++, data += n * size) {
+        if (size == 4)
+            order_elements(data, 4, order, n, work);
+        else
+            order_elements(data, size, order, n, work);
+    }
+}
+
+void kiln_export_rows_order(const kiln_export *e, kiln_export_rows *rows, const uint32_t *order,
+                            void *work)
+{
+    for (size_t i = 0; i < N_KNOWN; i++) {
+        void *array = *array_of(rows, &known[i]);
+        if (array)
+            order_components(array, known[i].type, components_of(e, &known[i]), order, rows->n,
+                             work);
+    }
+    for (uint32_t i = 0; i < rows->n_extras; i++)
+        order_components(rows->extras[i].data, rows->extras[i].type, rows->extras[i].components,
+                         order, rows->n, work);
 }
 
 /* The known planes are the worker's. */

@@ -66,6 +66,11 @@ unsigned kiln_export_plane_bit(const char *name);
 /* The array of a plane that was read, by the plane's name; NULL: it was not, or the chunk has
  * none. */
 const void *kiln_export_rows_plane(const kiln_export_rows *rows, const char *name);
+/* Puts the rows into another order: row i becomes what row order[i] was. work: memory of
+ * KILN_ROWS_ORDER_BYTES a row. */
+enum { KILN_ROWS_ORDER_BYTES = 8 };
+void kiln_export_rows_order(const kiln_export *e, kiln_export_rows *rows, const uint32_t *order,
+                            void *work);
 void kiln_export_rows_release(kiln_export_rows *rows);
 /* What reading takes at most for chunk `index`, and the arrays afterwards: for a round's ram. */
 uint64_t kiln_export_rows_ram(const kiln_export *e, uint64_t index, unsigned planes);

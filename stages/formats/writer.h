@@ -288,6 +288,9 @@ kiln_status kiln_export_keep(kiln_export_worker *x, unsigned which, uint64_t byt
 /* Write or read `bytes` at `offset` of the temporary file, or of scratch. */
 kiln_status kiln_export_write(kiln_export_worker *x, const void *data, size_t bytes,
                               uint64_t offset, kiln_error *err) KILN_MUST_CHECK;
+/* Says that a unit has written these bytes of the temporary file in small steps. If they are many,
+ * the disk begins to write them. */
+void kiln_export_written(kiln_export_worker *x, uint64_t offset, uint64_t bytes);
 kiln_status kiln_export_scratch_write(kiln_export_worker *x, const void *data, size_t bytes,
                                       uint64_t offset, kiln_error *err) KILN_MUST_CHECK;
 kiln_status kiln_export_scratch_read(kiln_export_worker *x, void *data, size_t bytes,

@@ -83,14 +83,20 @@ kiln_status kiln_export_keep(kiln_export_worker *x, unsigned which, uint64_t byt
 }
 
 /* Large pieces go to the disk at once, so that the sync at the end has little left to do. */
-kiln_status kiln_export_write(kiln_export_worker *x, const void *data, size_t bytes,
-                              uint64_t offset, kiln_error *err)
+enum { LARGE = 1 << 20 };
+
+void kiln_export_written(kiln_export_worker *x, uint64_t offset, uint64_t bytes)
 {
-    enum { LARGE = 1 << 20 };
-    KILN_TRY(kiln_file_write_at(x->fd, x->e->temporary, offset, data, bytes, err));
     /* a hint */
     if (bytes >= LARGE)
         (void)sync_file_range(x->fd, (off_t)offset, (off_t)bytes, SYNC_FILE_RANGE_WRITE);
+}
+
+kiln_status kiln_export_write(kiln_export_worker *x, const void *data, size_t bytes,
+                              uint64_t offset, kiln_error *err)
+{
+    KILN_TRY(kiln_file_write_at(x->fd, x->e->temporary, offset, data, bytes, err));
+    kiln_export_written(x, offset, bytes);
     return KILN_OK;
 }
 

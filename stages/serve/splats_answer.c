@@ -81,16 +81,9 @@ static void leave_out_kept(kiln_ply_table *t)
 static kiln_status encode_chunk_ply(const kiln_ply_table *t, const kiln_export_rows *rows,
                                     kiln_buffer *out, kiln_error *err)
 {
-    uint32_t *order = NULL;
-    kiln_status st;
-    KILN_GO(kiln_buffer_put(out, NULL, t->header.size + rows->n * t->row_bytes, err));
-    KILN_GO(KILN_ALLOC_UNSET(&order, rows->n, "rows of a chunk", err));
-    for (uint32_t i = 0; i < rows->n; i++) order[i] = i;
+    KILN_TRY(kiln_buffer_put(out, NULL, t->header.size + rows->n * t->row_bytes, err));
     memcpy(out->data, t->header.data, t->header.size);
-    st = kiln_ply_encode(t, rows, order, rows->n, out->data + t->header.size, err);
-done:
-    free(order);
-    return st;
+    return kiln_ply_encode(t, rows, 0, rows->n, out->data + t->header.size, err);
 }
 
 static kiln_status write_ply(kiln_bake_state *s, kiln_layer *layer, const kiln_chunk *c,

@@ -22,6 +22,15 @@ test_case 'whole files come back, headers included' && (
     done
 ); result
 
+test_case 'a column of bytes comes back in source order of a chunked layer' && (
+    f=tests/data/ply/golden_ply_reversed_extra_sh1.ply
+    reimport "$f"
+    must 0 kiln knn "$db"
+    must 0 kiln chunk "$db" --layer source --max 32
+    must 0 kiln export "$db" -o "$KILN_TMP/bytes.ply"
+    cmp "$f" "$KILN_TMP/bytes.ply" || fail "$f came back different"
+); result
+
 test_case 'doubles far from 0, more than one block of them' && (
     py wide "$KILN_TMP/wide.ply" || fail "wide.ply"
     reimport "$KILN_TMP/wide.ply"
@@ -40,6 +49,24 @@ kiln export "$db" >/dev/null || fail "export"
 
 test_case 'source order restores the file' && (
     cmp "$KILN_TMP/s/scene.ply" "$KILN_TMP/export/scene.ply" || fail "source order does not restore the file"
+); result
+
+test_case 'source order over several buckets and windows: all rows, some chunks, two bakes' && (
+    cd "$KILN_TMP" || exit
+    scene wide 70001 1 64x64
+    must 0 kiln import wide wide.db
+    must 0 kiln knn wide.db
+    must 0 kiln chunk wide.db --layer source --max 4000
+    must 0 kiln export wide.db -o all.ply
+    cmp wide/scene.ply all.ply || fail "source order does not restore the file"
+    for order in source baked; do
+        must 0 kiln export wide.db --chunks '#0,#2,#5,#6,#7,#9,#11,#12' --order $order --workers 1 -o some_$order.ply
+    done
+    must 0 kiln export wide.db --chunks '#0,#2,#5,#6,#7,#9,#11,#12' --workers 3 --threads 3 -o same.ply
+    cmp some_source.ply same.ply || fail "other bytes by three workers"
+    cp wide.db copy.db
+    must 0 kiln export wide.db --add copy.db --workers 2 -o two.ply
+    py in_source_order "$KILN_TMP" || fail "rows"
 ); result
 
 kiln export "$db" --order baked -o "$KILN_TMP/b.ply" >/dev/null || fail "export --order baked"

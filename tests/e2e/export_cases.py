@@ -26,15 +26,24 @@ def stranger_index(path):
     json.dump(index, open(path, "w"))
 
 
-def same_rows(tmp):
-    def rows(name):
-        b = open(tmp + "/" + name, "rb").read()
-        at = b.index(b"end_header\n") + 11
-        n = int(b[b.index(b"element vertex ") + 15 :].split(b"\n")[0])
-        size = (len(b) - at) // n
-        return [b[at + i * size : at + (i + 1) * size] for i in range(n)]
+def rows_of(path):
+    b = open(path, "rb").read()
+    at = b.index(b"end_header\n") + 11
+    n = int(b[b.index(b"element vertex ") + 15 :].split(b"\n")[0])
+    size = (len(b) - at) // n
+    return [b[at + i * size : at + (i + 1) * size] for i in range(n)]
 
-    source, baked, part = rows("export/scene.ply"), rows("b.ply"), rows("part.ply")
+
+def in_source_order(tmp):
+    source, some = rows_of(tmp + "/all.ply"), rows_of(tmp + "/some_source.ply")
+    place = {row: i for i, row in enumerate(source)}
+    assert len(place) == len(source) > 65536 and 9000 < len(some) < len(source) / 2
+    assert some == sorted(rows_of(tmp + "/some_baked.ply"), key=place.get)
+    assert rows_of(tmp + "/two.ply") == source + source
+
+
+def same_rows(tmp):
+    source, baked, part = (rows_of(tmp + name) for name in ("/export/scene.ply", "/b.ply", "/part.ply"))
     assert source != baked and sorted(source) == sorted(baked)
     index = json.load(open(tmp + "/raw/index.json"))
     counts = [c["count"] for c in index["chunks"]]

@@ -178,17 +178,14 @@ static void write_file(bake *b, const import *i, kiln_buffer *out)
     b->rows.chunk = &chunk;
     kiln_error err = {0};
     kiln_ply_table table;
-    uint32_t *order = array(i->clean.n, sizeof *order);
-    for (uint32_t k = 0; k < i->clean.n; k++) order[k] = k;
     if (kiln_ply_table_plan(&e, &table, NULL, &err) != KILN_OK) fprintf(stderr, "%s\n", err.msg);
     HOLDS(!err.msg[0]);
     unsigned char *rows = array(i->clean.n, table.row_bytes);
-    HOLDS(kiln_ply_encode(&table, &b->rows, order, i->clean.n, rows, &err) == KILN_OK);
+    HOLDS(kiln_ply_encode(&table, &b->rows, 0, i->clean.n, rows, &err) == KILN_OK);
     HOLDS(kiln_buffer_put(out, table.header.data, table.header.size, &err) == KILN_OK);
     HOLDS(kiln_buffer_put(out, rows, i->clean.n * table.row_bytes, &err) == KILN_OK);
     kiln_ply_table_release(&table);
     free(rows);
-    free(order);
     free(exported);
 }
 

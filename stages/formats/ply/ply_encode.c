@@ -8,7 +8,8 @@
 #include <stdlib.h>
 #include <string.h>
 
-enum { TILE_ROWS = 512 };
+/* Rows of a tile: about as much as a core's first cache holds. */
+enum { TILE_ROWS = 128 };
 
 unsigned kiln_ply_table_planes(const kiln_ply_table *f)
 {
@@ -87,48 +88,65 @@ static double present_value(const kiln_ply_table *f, const kiln_ply_column *c, f
     return (double)now;
 }
 
-static void encode_converted(const kiln_ply_table *f, const kiln_ply_column *c, const float *plane,
-                             const void *kept, const uint32_t *order, uint64_t n,
-                             unsigned char *dst)
+/* Where the values of a column are. */
+typedef struct {
+    const kiln_ply_column *column;
+    const unsigned char *plane; /* its component; NULL: zeros */
+    const unsigned char *kept;  /* NULL: none */
+    bool as_it_is;              /* the plane has the bytes of the column */
+} column_source;
+
+static void encode_converted(const kiln_ply_table *f, const column_source *s, uint64_t first,
+                             uint64_t n, unsigned char *dst)
 {
-    for (uint64_t i = 0; i < n; i++, dst += f->row_bytes) {
-        float now = plane ? plane[order[i]] : 0;
-        double was = kept ? read_value(kept, c->kept_type, order[i]) : 0;
+    const kiln_ply_column *c = s->column;
+    const float *plane = (const float *)(const void *)s->plane;
+    for (uint64_t i = first; i < first + n; i++, dst += f->row_bytes) {
+        float now = plane ? plane[i] : 0;
+        double was = s->kept ? read_value(s->kept, c->kept_type, i) : 0;
         write_value(dst, c->type,
-                    kept && still_means(f, c, was, now) ? was : present_value(f, c, now));
+                    s->kept && still_means(f, c, was, now) ? was : present_value(f, c, now));
     }
 }
 
-static void encode_raw(const unsigned char *plane, size_t size, size_t stride,
-                       const uint32_t *order, uint64_t n, unsigned char *dst)
+/* Planes are read in too many places for the processor to see what comes next: so the column's
+ * values of the next tile are asked for. They may lie behind the plane, where nothing is read. */
+static void encode_raw(const unsigned char *from, size_t size, size_t stride, uint64_t n,
+                       unsigned char *dst)
 {
+    enum { LINE = 64 };
+    for (size_t at = 0; at < n * size; at += LINE) __builtin_prefetch(from + n * size + at);
     if (size == 4)
-        for (uint64_t i = 0; i < n; i++) memcpy(dst + i * stride, plane + (size_t)order[i] * 4, 4);
+        for (uint64_t i = 0; i < n; i++) memcpy(dst + i * stride, from + i * 4, 4);
     else
-        for (uint64_t i = 0; i < n; i++)
-            memcpy(dst + i * stride, plane + (size_t)order[i] * size, size);
+        for (uint64_t i = 0; i < n; i++) memcpy(dst + i * stride, from + i * size, size);
 }
 
-static void encode_column(const kiln_ply_table *f, const kiln_export_rows *p,
-                          const kiln_ply_column *c, const uint32_t *order, uint64_t n,
-                          unsigned char *rows)
+static void encode_column(const kiln_ply_table *f, const column_source *s, uint64_t first,
+                          uint64_t n, unsigned char *rows)
 {
-    const unsigned char *plane = c->plane[0] ? kiln_export_rows_plane(p, c->plane) : NULL;
-    const void *kept = c->kept[0] ? kiln_export_rows_plane(p, c->kept) : NULL;
-    size_t size = kiln_type_size(c->type);
-    unsigned char *dst = rows + c->offset;
-    if (!plane && !kept) {
+    const size_t size = kiln_type_size(s->column->type);
+    unsigned char *dst = rows + s->column->offset;
+    if (!s->plane && !s->kept)
         for (uint64_t i = 0; i < n; i++) memset(dst + i * f->row_bytes, 0, size);
-        return;
-    }
-    if (plane) plane += c->component * p->n * (c->role == KILN_ROLE_NONE ? size : sizeof(float));
-    bool moved = c->role == KILN_ROLE_MEAN && f->origin[c->component] != 0;
-    bool as_it_is = c->role == KILN_ROLE_NONE || (c->type == KILN_TYPE_F32 && !kept && !moved &&
-                                                  !(c->role == KILN_ROLE_RGB && f->splats));
-    if (as_it_is)
-        encode_raw(plane, size, f->row_bytes, order, n, dst);
+    else if (s->as_it_is)
+        encode_raw(s->plane + first * size, size, f->row_bytes, n, dst);
     else
-        encode_converted(f, c, (const float *)(const void *)plane, kept, order, n, dst);
+        encode_converted(f, s, first, n, dst);
+}
+
+static column_source column_source_of(const kiln_ply_table *f, const kiln_export_rows *p,
+                                      const kiln_ply_column *c)
+{
+    const bool moved = c->role == KILN_ROLE_MEAN && f->origin[c->component] != 0;
+    const size_t size = c->role == KILN_ROLE_NONE ? kiln_type_size(c->type) : sizeof(float);
+    column_source s = {.column = c,
+                       .plane = c->plane[0] ? kiln_export_rows_plane(p, c->plane) : NULL,
+                       .kept = c->kept[0] ? kiln_export_rows_plane(p, c->kept) : NULL};
+    if (s.plane) s.plane += c->component * p->n * size;
+    s.as_it_is = c->role == KILN_ROLE_NONE || (c->type == KILN_TYPE_F32 && !s.kept && !moved &&
+                                               !(c->role == KILN_ROLE_RGB && f->splats));
+    return s;
 }
 
 static kiln_status need_plane(const kiln_export_rows *rows, const char *name, kiln_error *err)
@@ -139,17 +157,19 @@ static kiln_status need_plane(const kiln_export_rows *rows, const char *name, ki
                      rows->chunk->chunk->name, name);
 }
 
-/* Tile by tile, so that a row is in the cache for all its columns. */
-kiln_status kiln_ply_encode(const kiln_ply_table *f, const kiln_export_rows *rows,
-                            const uint32_t *order, uint64_t n, unsigned char *out, kiln_error *err)
+/* Tile by tile, so that rows stay in the first cache for all of their columns. */
+kiln_status kiln_ply_encode(const kiln_ply_table *f, const kiln_export_rows *rows, uint64_t first,
+                            uint64_t n, unsigned char *out, kiln_error *err)
 {
+    column_source sources[KILN_PLY_COLUMNS_MAX];
     for (uint32_t c = 0; c < f->n_columns; c++) {
         KILN_TRY(need_plane(rows, f->columns[c].plane, err));
         KILN_TRY(need_plane(rows, f->columns[c].kept, err));
+        sources[c] = column_source_of(f, rows, &f->columns[c]);
     }
     for (uint64_t at = 0; at < n; at += TILE_ROWS)
         for (uint32_t c = 0; c < f->n_columns; c++)
-            encode_column(f, rows, &f->columns[c], order + at,
-                          n - at < TILE_ROWS ? n - at : TILE_ROWS, out + at * f->row_bytes);
+            encode_column(f, &sources[c], first + at, n - at < TILE_ROWS ? n - at : TILE_ROWS,
+                          out + at * f->row_bytes);
     return KILN_OK;
 }

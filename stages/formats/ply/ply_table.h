@@ -51,11 +51,10 @@ kiln_status kiln_ply_put_origin(const kiln_export *e, kiln_buffer *header,
 /* The planes that the columns are made of: KILN_ROWS_... */
 unsigned kiln_ply_table_planes(const kiln_ply_table *f);
 
-/* out [n][row_bytes]: the rows order[0..n) of a chunk that was read with those planes.
+/* out [n][row_bytes]: the rows from `first` on of a chunk that was read with those planes.
  * KILN_E_INPUT: the chunk lacks one of them.
  */
-kiln_status kiln_ply_encode(const kiln_ply_table *f, const kiln_export_rows *rows,
-                            const uint32_t *order, uint64_t n, unsigned char *out,
-                            kiln_error *err) KILN_MUST_CHECK;
+kiln_status kiln_ply_encode(const kiln_ply_table *f, const kiln_export_rows *rows, uint64_t first,
+                            uint64_t n, unsigned char *out, kiln_error *err) KILN_MUST_CHECK;
 
 #endif

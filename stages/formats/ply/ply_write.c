@@ -6,11 +6,18 @@
 #include "stages/formats/row_scatter.h"
 #include "stages/formats/writer.h"
 
+#include "base/minmax.h"
 #include "schema/layers.h"
 
 #include <stdlib.h>
 
-enum { STEP = 16384 }; /* rows encoded at once */
+/* Encoded at once: a core's own cache still has them when they are written. */
+enum { STEP_BYTES = 256 << 10 };
+
+static uint64_t ply_step_rows(uint64_t row_bytes)
+{
+    return kiln_max_u64(STEP_BYTES / kiln_max_u64(row_bytes, 1), 1);
+}
 
 typedef struct {
     kiln_ply_table table;
@@ -80,45 +87,42 @@ static kiln_status state_of(kiln_export_worker *x, const ply_state **out, kiln_e
 static uint64_t ply_writer_ram(const kiln_export *e, uint64_t unit)
 {
     const kiln_row_scatter *s = e->plan;
-    return kiln_export_rows_ram(e, unit, ~0u) + (uint64_t)STEP * s->row_bytes +
-           e->chunks[unit].n * sizeof(uint32_t) + kiln_scatter_put_ram(e, unit);
+    return kiln_export_rows_ram(e, unit, ~0u) + ply_step_rows(s->row_bytes) * s->row_bytes +
+           kiln_scatter_put_ram(e, unit);
 }
 
 static kiln_status write_ply_rows(kiln_export_worker *x, const ply_state *s,
-                                  const kiln_export_rows *rows, const uint32_t *order,
-                                  unsigned char *step, kiln_error *err)
+                                  const kiln_export_rows *rows, unsigned char *step,
+                                  kiln_error *err)
 {
-    const uint64_t size = s->table.row_bytes;
-    for (uint64_t at = 0; at < rows->n; at += STEP) {
-        const uint64_t n = rows->n - at < STEP ? rows->n - at : STEP;
-        KILN_TRY(kiln_ply_encode(&s->table, rows, order + at, n, step, err));
+    const uint64_t size = s->table.row_bytes, most = ply_step_rows(size),
+                   first = s->table.header.size + rows->first * size;
+    for (uint64_t at = 0; at < rows->n; at += most) {
+        const uint64_t n = kiln_min_u64(rows->n - at, most);
+        KILN_TRY(kiln_ply_encode(&s->table, rows, at, n, step, err));
         if (scatters_rows(x->e))
             KILN_TRY(kiln_scatter_put(x, rows, at, n, step, err));
         else
-            KILN_TRY(kiln_export_write(x, step, n * size,
-                                       s->table.header.size + (rows->first + at) * size, err));
+            KILN_TRY(kiln_export_write(x, step, n * size, first + at * size, err));
     }
-    return scatters_rows(x->e) ? kiln_scatter_put_end(x, rows, order, err) : KILN_OK;
+    if (scatters_rows(x->e)) return kiln_scatter_put_end(x, rows, err);
+    kiln_export_written(x, first, rows->n * size);
+    return KILN_OK;
 }
 
 static kiln_status write_ply_chunk(kiln_export_worker *x, uint64_t unit, kiln_error *err)
 {
     const ply_state *s = NULL;
     kiln_export_rows rows = {0};
-    uint32_t *order = NULL;
     unsigned char *step = NULL;
     kiln_status st = KILN_OK;
     KILN_GO(state_of(x, &s, err));
     KILN_GO(kiln_export_rows_read(x, unit, s->planes, &rows, err));
-    KILN_GO(kiln_export_keep(x, KILN_KEPT_ORDER, rows.n * sizeof *order, "rows of a chunk",
-                             (void **)&order, err));
-    KILN_GO(kiln_export_keep(x, KILN_KEPT_STEP, STEP * (uint64_t)s->table.row_bytes,
+    KILN_GO(kiln_export_keep(x, KILN_KEPT_STEP,
+                             ply_step_rows(s->table.row_bytes) * s->table.row_bytes,
                              "rows of a chunk", (void **)&step, err));
-    if (scatters_rows(x->e))
-        KILN_GO(kiln_scatter_order(x, &rows, order, err));
-    else
-        for (uint64_t i = 0; i < rows.n; i++) order[i] = (uint32_t)i;
-    KILN_GO(write_ply_rows(x, s, &rows, order, step, err));
+    if (scatters_rows(x->e)) KILN_GO(kiln_scatter_sort(x, &rows, err));
+    KILN_GO(write_ply_rows(x, s, &rows, step, err));
 done:
     kiln_export_rows_release(&rows);
     return st;
