@@ -166,16 +166,22 @@ tile_range drawn_tiles(const kiln_raster_args *a)
 }
 
 /* ---- launchers ------------------------------------------------------------------------------- */
-template <bool VECTORS> auto kernel_for(const kiln_raster_args *a) -> void (*)(job)
+template <bool VECTORS> auto exact_kernel_for(const kiln_raster_args *a) -> void (*)(job)
 {
     if (a->state) return draw_tiles<true, VECTORS, true>;
     return a->depth ? draw_tiles<true, VECTORS, false> : draw_tiles<false, VECTORS, false>;
 }
 
-auto fast_kernel_for(const kiln_raster_args *a) -> void (*)(job)
+template <bool VECTORS> auto fast_kernel_for(const kiln_raster_args *a) -> void (*)(job)
 {
-    if (a->state) return fast::draw_tiles<true, true>;
-    return a->depth ? fast::draw_tiles<true, false> : fast::draw_tiles<false, false>;
+    if (a->state) return fast::draw_tiles<true, VECTORS, true>;
+    return a->depth ? fast::draw_tiles<true, VECTORS, false>
+                    : fast::draw_tiles<false, VECTORS, false>;
+}
+
+template <bool VECTORS> auto kernel_for(const kiln_raster_args *a) -> void (*)(job)
+{
+    return a->fast ? fast_kernel_for<VECTORS>(a) : exact_kernel_for<VECTORS>(a);
 }
 
 } // namespace
@@ -201,9 +207,7 @@ extern "C" kiln_status kiln_raster_cuda(const kiln_exec *x, const kiln_raster_ar
     LAUNCH_EARLY(plan_tiles, kiln::blocks_for(tiles, PLAN_BLOCK, INT32_MAX), PLAN_BLOCK, tiles,
                  drawn, a->tile_counts, ends, order);
     const job j = job_of(x, a, tiles, ends, order);
-    void (*const draw)(job) = a->fast               ? fast_kernel_for(a)
-                              : j.splats_as_vectors ? kernel_for<true>(a)
-                                                    : kernel_for<false>(a);
+    void (*const draw)(job) = j.splats_as_vectors ? kernel_for<true>(a) : kernel_for<false>(a);
     LAUNCH_EARLY(draw, kiln::blocks_for(j.drawn, 1, INT32_MAX), BLOCK, j);
     return KILN_OK;
 }
