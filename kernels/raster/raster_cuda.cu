@@ -130,9 +130,8 @@ __device__ void draw_quarter(const job &j, uint64_t index, entry *entries)
         /* on its way while these are drawn */
         const uint32_t next = LANES + lane < todo.count ? todo.ranks[LANES + lane] : 0;
         const found f = find_records<load_record<VECTORS>>(
-            j, todo, rank, q, [&](const record &r, kiln_raster_reach, uint32_t place) {
-                write_entry<DEPTH>(r, &entries[place]);
-            });
+            j, todo, rank, q,
+            [&](const record &r, uint32_t place) { write_entry<DEPTH>(r, &entries[place]); });
         __syncwarp();
         blend_entries<DEPTH>(entries, f, j.rule, &row);
         __syncwarp();

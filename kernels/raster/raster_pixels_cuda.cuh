@@ -115,8 +115,8 @@ template <bool VECTORS> __device__ record load_record(const job &j, uint32_t ran
 }
 
 /* Which of the next 32 pairs may reach a quarter. Each lane looks at its own, whose rank it has
- * read; of each that may, it calls write(record, reach, place), where the places count them in
- * their order. All lanes must call. */
+ * read; of each that may, it calls write(record, place), where the places count them in order. All
+ * lanes must call. */
 template <record (*LOAD)(const job &, uint32_t), class WRITE>
 __device__ found find_records(const job &j, const rest &todo, uint32_t rank, const quarter &q,
                               WRITE write)
@@ -130,7 +130,7 @@ __device__ found find_records(const job &j, const rest &todo, uint32_t rank, con
     }
     const uint32_t hits = __ballot_sync(ALL_LANES, reach != KILN_REACH_NONE),
                    before = hits & ((1u << lane) - 1);
-    if (reach != KILN_REACH_NONE) write(r, reach, static_cast<uint32_t>(__popc(static_cast<int>(before))));
+    if (reach != KILN_REACH_NONE) write(r, static_cast<uint32_t>(__popc(static_cast<int>(before))));
     return {static_cast<uint32_t>(__popc(static_cast<int>(hits))),
             !__any_sync(ALL_LANES, reach == KILN_REACH_UNKNOWN)};
 }
