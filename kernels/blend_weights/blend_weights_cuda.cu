@@ -148,9 +148,8 @@ __device__ void draw_quarter(const job &j, uint64_t index, entry *entries, const
     while (todo.count > 0 && (F == REACHES || __any_sync(ALL_LANES, exact::is_live(row)))) {
         const uint32_t rank = lane < todo.count ? todo.ranks[lane] : 0;
         const found f = find_records<load_record<VECTORS>>(
-            j, todo, rank, q, [&](const record &r, kiln_raster_reach, uint32_t place) {
-                entries[place] = entry_of(r, rank);
-            });
+            j, todo, rank, q,
+            [&](const record &r, uint32_t place) { entries[place] = entry_of(r, rank); });
         __syncwarp();
         blend_entries<F>(entries, f.count, j.rule, &row, at, to);
         __syncwarp();

@@ -130,9 +130,8 @@ __device__ void draw_quarter(const job &j, uint64_t index, entry *entries)
         /* on its way while these are drawn */
         const uint32_t next = LANES + lane < todo.count ? todo.ranks[LANES + lane] : 0;
         const found f = find_records<load_record<VECTORS>>(
-            j, todo, rank, q, [&](const record &r, kiln_raster_reach, uint32_t place) {
-                write_entry<DEPTH>(r, &entries[place]);
-            });
+            j, todo, rank, q,
+            [&](const record &r, uint32_t place) { write_entry<DEPTH>(r, &entries[place]); });
         __syncwarp();
         blend_entries<DEPTH>(entries, f, j.rule, &row);
         __syncwarp();
@@ -166,16 +165,22 @@ tile_range drawn_tiles(const kiln_raster_args *a)
 }
 
 /* ---- launchers ------------------------------------------------------------------------------- */
-template <bool VECTORS> auto kernel_for(const kiln_raster_args *a) -> void (*)(job)
+template <bool VECTORS> auto exact_kernel_for(const kiln_raster_args *a) -> void (*)(job)
 {
     if (a->state) return draw_tiles<true, VECTORS, true>;
     return a->depth ? draw_tiles<true, VECTORS, false> : draw_tiles<false, VECTORS, false>;
 }
 
-auto fast_kernel_for(const kiln_raster_args *a) -> void (*)(job)
+template <bool VECTORS> auto fast_kernel_for(const kiln_raster_args *a) -> void (*)(job)
 {
-    if (a->state) return fast::draw_tiles<true, true>;
-    return a->depth ? fast::draw_tiles<true, false> : fast::draw_tiles<false, false>;
+    if (a->state) return fast::draw_tiles<true, VECTORS, true>;
+    return a->depth ? fast::draw_tiles<true, VECTORS, false>
+                    : fast::draw_tiles<false, VECTORS, false>;
+}
+
+template <bool VECTORS> auto kernel_for(const kiln_raster_args *a) -> void (*)(job)
+{
+    return a->fast ? fast_kernel_for<VECTORS>(a) : exact_kernel_for<VECTORS>(a);
 }
 
 } // namespace
@@ -201,9 +206,7 @@ extern "C" kiln_status kiln_raster_cuda(const kiln_exec *x, const kiln_raster_ar
     LAUNCH_EARLY(plan_tiles, kiln::blocks_for(tiles, PLAN_BLOCK, INT32_MAX), PLAN_BLOCK, tiles,
                  drawn, a->tile_counts, ends, order);
     const job j = job_of(x, a, tiles, ends, order);
-    void (*const draw)(job) = a->fast               ? fast_kernel_for(a)
-                              : j.splats_as_vectors ? kernel_for<true>(a)
-                                                    : kernel_for<false>(a);
+    void (*const draw)(job) = j.splats_as_vectors ? kernel_for<true>(a) : kernel_for<false>(a);
     LAUNCH_EARLY(draw, kiln::blocks_for(j.drawn, 1, INT32_MAX), BLOCK, j);
     return KILN_OK;
 }

@@ -75,7 +75,7 @@ struct rest {
 /* What a warp found among 32 pairs. */
 struct found {
     uint32_t count;
-    bool proven; /* of all of them (raster_reach.h) */
+    bool proven; /* of all of them (raster_reach.h); for fast pictures: all are sure */
 };
 
 /* A quarter of a tile, with the tile's list. */
@@ -114,15 +114,9 @@ template <bool VECTORS> __device__ record load_record(const job &j, uint32_t ran
     return r;
 }
 
-/* Asks how the records are aligned. */
-__device__ record load_any_record(const job &j, uint32_t rank)
-{
-    return j.splats_as_vectors ? load_record<true>(j, rank) : load_record<false>(j, rank);
-}
-
 /* Which of the next 32 pairs may reach a quarter. Each lane looks at its own, whose rank it has
- * read; of each that may, it calls write(record, reach, place), where the places count them in
- * their order. All lanes must call. */
+ * read; of each that may, it calls write(record, place), where the places count them in order. All
+ * lanes must call. */
 template <record (*LOAD)(const job &, uint32_t), class WRITE>
 __device__ found find_records(const job &j, const rest &todo, uint32_t rank, const quarter &q,
                               WRITE write)
@@ -136,8 +130,7 @@ __device__ found find_records(const job &j, const rest &todo, uint32_t rank, con
     }
     const uint32_t hits = __ballot_sync(ALL_LANES, reach != KILN_REACH_NONE),
                    before = hits & ((1u << lane) - 1);
-    if (reach != KILN_REACH_NONE)
-        write(r, reach, static_cast<uint32_t>(__popc(static_cast<int>(before))));
+    if (reach != KILN_REACH_NONE) write(r, static_cast<uint32_t>(__popc(static_cast<int>(before))));
     return {static_cast<uint32_t>(__popc(static_cast<int>(hits))),
             !__any_sync(ALL_LANES, reach == KILN_REACH_UNKNOWN)};
 }

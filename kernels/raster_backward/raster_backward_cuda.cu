@@ -197,7 +197,7 @@ __device__ void take_quarter(const sweep &s, uint64_t index, entry *entries)
     while (todo.count > 0 && __any_sync(ALL_LANES, pixels[0].t > 0.0f || pixels[1].t > 0.0f)) {
         const uint32_t rank = lane < todo.count ? todo.ranks[lane] : 0;
         const found f = find_records<load_record<false>>(
-            s.j, todo, rank, q, [&](const record &r, kiln_raster_reach, uint32_t place) {
+            s.j, todo, rank, q, [&](const record &r, uint32_t place) {
                 entries[place] = entry_of(r, s.j.splats[rank].row, *s.most);
             });
         __syncwarp();

@@ -1,6 +1,8 @@
 /* fast_test -- a fast picture (raster.h) on a GPU: at least 60 dB from the exact one in every
  * profile, classic and antialiased, on scenes that are generated and trained; the same bits each
- * time, in one pass and in slabs; and the exact picture is none the worse for it. */
+ * time, in one pass and in slabs; nothing of what lies behind stopped pixels; and the exact picture
+ * is none the worse for it. */
+#include "kernels/math/power_math.h"
 #include "kernels/violation.h"
 #include "tests/unit/truth_draw.h"
 
@@ -328,11 +330,49 @@ static void alignment_does_not_show(void **state)
     truth_scene_release(&s);
 }
 
+/* A tile of opaque Gaussians, and behind them one with an infinite and a NaN colour. A pixel that
+ * has stopped must not add them times 0. */
+static void what_lies_behind_stopped_pixels_does_not_show(void **state)
+{
+    enum { OPAQUE = 4, SIDE = 16, FLOATS = 4 * SIDE * SIDE };
+    kiln_splat2d splats[OPAQUE + 1];
+    uint32_t ranks[OPAQUE + 1], listed;
+    float alone[FLOATS], with_it[FLOATS];
+    picture p = {.view = {.width = SIDE, .height = SIDE},
+                 .splats = splats,
+                 .tile_counts = &listed,
+                 .ranks = ranks};
+    (void)state;
+    if (!has_gpu()) skip();
+    for (uint32_t i = 0; i <= OPAQUE; i++) {
+        splats[i] = (kiln_splat2d){.x = SIDE / 2,
+                                   .y = SIDE / 2,
+                                   .conic = {1e-4f, 0.0f, 1e-4f},
+                                   .opacity = 0.99f,
+                                   .power_min = kiln_power_min(0.99f),
+                                   .depth = 1.0f,
+                                   .rgb = {0.5f, 0.25f, 0.75f}};
+        ranks[i] = i;
+    }
+    splats[OPAQUE].rgb[0] = INFINITY;
+    splats[OPAQUE].rgb[1] = NAN;
+    listed = OPAQUE;
+    p.visible = p.pairs = listed;
+    blend(&p, KILN_PROFILE_INRIA, 0.0f, true, alone, NULL);
+    listed = OPAQUE + 1;
+    p.visible = p.pairs = listed;
+    blend(&p, KILN_PROFILE_INRIA, 0.0f, true, with_it, NULL);
+    assert_memory_equal(alone, with_it, sizeof alone);
+    assert_true(alone[0] > 0.49f && alone[3] == 1.0f);
+}
+
 int main(void)
 {
-    const struct CMUnitTest tests[] = {cmocka_unit_test(slabs_make_the_picture_of_one_pass),
-                                       cmocka_unit_test(alignment_does_not_show),
-                                       cmocka_unit_test(a_million_is_near_the_exact_picture),
-                                       cmocka_unit_test(trained_scenes_are_near_the_exact_picture)};
+    const struct CMUnitTest tests[] = {
+        cmocka_unit_test(slabs_make_the_picture_of_one_pass),
+        cmocka_unit_test(alignment_does_not_show),
+        cmocka_unit_test(what_lies_behind_stopped_pixels_does_not_show),
+        cmocka_unit_test(a_million_is_near_the_exact_picture),
+        cmocka_unit_test(trained_scenes_are_near_the_exact_picture)};
     return cmocka_run_group_tests_name("fast", tests, NULL, NULL);
 }
