@@ -44,7 +44,7 @@ kiln_status index_points(const kiln_exec *x, uint64_t n, const float *means, con
     LAUNCH_EARLY(make_codes, kiln::blocks_for(n, CODE_BLOCK, CODE_BLOCKS), CODE_BLOCK, means,
                  w.sorted, w.sort, w.points);
     CUDA_RUN(sort_rows(w.sort, x->stream));
-    return build_tree(x, w.index, means, w.points, err);
+    return build_tree(x, w.index, w.points, err);
 }
 
 template <int K>

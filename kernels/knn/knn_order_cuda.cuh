@@ -249,7 +249,7 @@ __device__ inline uint64_t curve_code(const uint32_t at[3], const uint16_t *step
 }
 static_assert(AXIS_BITS % 2 == 0, "two levels a step");
 
-/* The first coordinates of each point together, the codes, the counts of their digits, and what the
+/* The coordinates of each point together, the codes, the counts of their digits, and what the
  * sort wants to be 0. */
 __global__ void __launch_bounds__(CODE_BLOCK)
     make_codes(const float *means, const samples *sorted, const __grid_constant__ row_sort s,
@@ -271,7 +271,7 @@ __global__ void __launch_bounds__(CODE_BLOCK)
     for (uint64_t i = kiln::thread_index(); i < n; i += kiln::thread_count()) {
         const float v[3] = {means[i], means[n + i], means[2 * n + i]};
         uint32_t at[3];
-        points[i] = {v[0], v[1]};
+        points[i] = {v[0], v[1], v[2]};
 #pragma unroll
         for (int a = 0; a < 3; a++) at[a] = warped(v[a], m, w.sorted.at[a], w.first[a], w.cube[a]);
         const uint64_t code = curve_code(at, w.steps) >> (CODE_BITS - bits);
