@@ -217,7 +217,9 @@ template <int K, bool OUTSIDE> struct search {
 #pragma unroll
         for (int i = 0; i < K; i++) d.best[i][lane] = __float_as_int(q.best[i]);
         __syncwarp();
-        const unsigned share = queued > WARP / 2 ? WARP : queued > WARP / 4 ? WARP / 2 : WARP / 4,
+        const unsigned share = queued > WARP / 2   ? WARP
+                               : queued > WARP / 4 ? WARP / 2
+                                                   : WARP / 4,
                        place = lane % share;
         const unsigned pairs = list_pairs(place, wanting_queries(place, share));
         for (unsigned i = lane; i < pairs; i += WARP) read_pair(d.pairs[i]);

@@ -47,7 +47,8 @@ struct row_sort {
     /* where the sorted rows come, or what the first of two long passes has of them */
     uint32_t *rows;
     digit_counts *counts;
-    uint32_t *is_short; /* not 0: only the highest 32 bits of codes are there. Cleared with the counts */
+    /* not 0: only the highest 32 bits of codes are there; cleared with the counts */
+    uint32_t *is_short;
     /* of 32 bits, of the first pass over low and over high bits; cleared with the counts */
     uint64_t look_back_words[2];
 };
@@ -161,8 +162,8 @@ inline cudaError_t sort_rows(const row_sort &s, cudaStream_t stream)
     const bool one_long_pass = s.low.plan.passes == 1;
     cudaError_t e =
         one_long_pass
-            ? kiln::run_radix_pass(s.low, all,
-                                   to_short_pairs{{s.places[1], n}, s.low.plan.bits}, 0, stream)
+            ? kiln::run_radix_pass(s.low, all, to_short_pairs{{s.places[1], n}, s.low.plan.bits}, 0,
+                                   stream)
             : sort_by_many_low_bits(s, stream);
     unsigned at = 1; /* the place where the pairs are */
     for (unsigned pass = one_long_pass ? 0 : 1; pass < s.high.plan.passes && e == cudaSuccess;
