@@ -41,10 +41,12 @@ kiln_status index_points(const kiln_exec *x, uint64_t n, const float *means, con
                          kiln_error *err)
 {
     LAUNCH_EARLY(sort_samples, 3, SAMPLE_BLOCK, n, means, w.sorted, w.sort.counts);
+    if (w.sort.low.plan.passes > 1)
+        LAUNCH_EARLY(choose_codes, 1, SAMPLE_BLOCK, means, w.sorted, w.sort);
     LAUNCH_EARLY(make_codes, kiln::blocks_for(n, CODE_BLOCK, CODE_BLOCKS), CODE_BLOCK, means,
                  w.sorted, w.sort, w.points);
     CUDA_RUN(sort_rows(w.sort, x->stream));
-    return build_tree(x, w.index, means, w.points, err);
+    return build_tree(x, w.index, w.points, err);
 }
 
 template <int K>

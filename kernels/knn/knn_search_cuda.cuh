@@ -58,6 +58,9 @@ template <int K> struct warp_scratch {
  * wants it. */
 constexpr unsigned COARSE_NODES = 16;
 
+/* unrolled; a lane tests at least so many queries, a quarter of them */
+constexpr unsigned TESTS_AT_ONCE = WARP / 4;
+
 /* leaves that are read at once, from the one on with which each query holds k distances */
 constexpr unsigned SEED_LEAVES = 4;
 
@@ -135,24 +138,33 @@ template <int K, bool OUTSIDE> struct search {
         __syncwarp();
     }
 
-    /* Returns a mask of the queries that want this lane's queued leaf. */
-    __device__ unsigned wanting_queries() const
+    /* Returns a mask of the queries that want this lane's queued leaf, the one at `place`. `share`
+     * queries are this lane's, others with the same leaf have the rest. */
+    __device__ unsigned wanting_queries(unsigned place, unsigned share) const
     {
-        const bool is_leaf = lane < queued;
-        const uint32_t l = d.queue[is_leaf ? lane : 0];
+        const bool is_leaf = place < queued;
+        const uint32_t l = d.queue[is_leaf ? place : 0];
         const box b = box_at(t.nodes[0][l / WIDE], l % WIDE);
+        const unsigned first = lane - place; /* a multiple of share */
+        const float4 *from = &d.queries[first];
         unsigned wanting = 0;
-#pragma unroll 8
-        for (unsigned j = 0; j < WARP; j++) {
-            const float4 p = d.queries[j];
-            if (distance2(b, box_of(p.x, p.y, p.z)) < p.w) wanting |= 1u << j;
+#pragma unroll 1
+        for (unsigned left = share; left > 0; left -= TESTS_AT_ONCE, from += TESTS_AT_ONCE) {
+            wanting >>= TESTS_AT_ONCE;
+#pragma unroll
+            for (unsigned j = 0; j < TESTS_AT_ONCE; j++) {
+                const float4 p = from[j];
+                if (distance2(b, box_of(p.x, p.y, p.z)) < p.w)
+                    wanting |= 1u << (WARP - TESTS_AT_ONCE + j);
+            }
         }
+        wanting = wanting >> (WARP - share) << first;
         return is_leaf ? wanting : 0;
     }
 
     /* Lists the pairs of all lanes, leaf by leaf, so that neighbours read the same leaves. Returns
      * how many there are. */
-    __device__ unsigned list_pairs(unsigned wanting)
+    __device__ unsigned list_pairs(unsigned place, unsigned wanting)
     {
         unsigned end = __popc(wanting);
 #pragma unroll
@@ -161,7 +173,7 @@ template <int K, bool OUTSIDE> struct search {
             if (lane >= step) end += before;
         }
         for (unsigned at = end - __popc(wanting); wanting; wanting &= wanting - 1)
-            d.pairs[at++] = static_cast<uint16_t>(lane * WARP + __ffs(wanting) - 1);
+            d.pairs[at++] = static_cast<uint16_t>(place * WARP + __ffs(wanting) - 1);
         __syncwarp();
         return __shfl_sync(ALL_LANES, end, WARP - 1);
     }
@@ -196,15 +208,20 @@ template <int K, bool OUTSIDE> struct search {
         }
     }
 
-    /* Reads the first 32 queued leaves, or all if there are fewer, and moves the rest to the
-     * front. */
+    /* Reads the first 32 queued leaves, or all if there are fewer, and moves the rest to the front.
+     * If there are at most 16 or 8, two or four lanes share the queries that a leaf is tested
+     * against. */
     __device__ void read_queue()
     {
         d.queries[lane] = make_float4(q.x, q.y, q.z, q.bound());
 #pragma unroll
         for (int i = 0; i < K; i++) d.best[i][lane] = __float_as_int(q.best[i]);
         __syncwarp();
-        const unsigned pairs = list_pairs(wanting_queries());
+        const unsigned share = queued > WARP / 2   ? WARP
+                               : queued > WARP / 4 ? WARP / 2
+                                                   : WARP / 4,
+                       place = lane % share;
+        const unsigned pairs = list_pairs(place, wanting_queries(place, share));
         for (unsigned i = lane; i < pairs; i += WARP) read_pair(d.pairs[i]);
         __syncwarp();
 #pragma unroll

@@ -10,6 +10,9 @@
  *   - The first passes sort by the lowest bits, all but the highest 32. Then those are done with,
  *     and the last of these passes writes what is left as keys of 32 bits.
  *   - The last pass writes rows alone.
+ *   - Above 2^24 points codes of 32 bits are enough if no large part of the points is in clusters
+ *     (choose_codes finds out). Then the first passes have no pairs, and codes lie where they would
+ *     have left keys.
  *
  *   bytes a point, written and read: 8 codes, 16 the first pass, 16 each that follows, 12 the last
  *
@@ -44,6 +47,8 @@ struct row_sort {
     /* where the sorted rows come, or what the first of two long passes has of them */
     uint32_t *rows;
     digit_counts *counts;
+    /* not 0: only the highest 32 bits of codes are there; cleared with the counts */
+    uint32_t *is_short;
     /* of 32 bits, of the first pass over low and over high bits; cleared with the counts */
     uint64_t look_back_words[2];
 };
@@ -66,6 +71,7 @@ inline void lay_out_rows(row_sort *s, kiln_carve *c, uint64_t n, size_t places_b
 inline void lay_out_sort(row_sort *s, kiln_carve *c, uint64_t n)
 {
     s->counts = kiln::take<digit_counts>(c, 1);
+    s->is_short = s->counts ? &s->counts->low.callers[0] : nullptr;
     kiln::lay_out_radix(&s->low, c, n, code_bits(n) - SHORT_BITS, &s->counts->low);
     kiln::lay_out_radix(&s->high, c, n, SHORT_BITS, &s->counts->high);
     s->look_back_words[0] = s->low.look_back_words();
@@ -80,6 +86,26 @@ struct codes_of_rows {
     __device__ uint64_t count() const { return n; }
     __device__ uint64_t key(uint64_t i) const { return codes[i]; }
     __device__ uint32_t value(uint64_t i) const { return static_cast<uint32_t>(i); }
+};
+
+/* None where codes are short. */
+struct long_codes_of_rows : codes_of_rows {
+    const uint32_t *is_short;
+
+    __device__ uint64_t count() const { return *is_short ? 0 : n; }
+};
+
+/* What the first passes leave, or short codes of all rows in the same place. */
+struct short_keys {
+    uint64_t n;
+    const uint32_t *keys, *rows, *is_short;
+
+    __device__ uint64_t count() const { return n; }
+    __device__ uint32_t key(uint64_t i) const { return keys[i]; }
+    __device__ uint32_t value(uint64_t i) const
+    {
+        return *is_short ? static_cast<uint32_t>(i) : rows[i];
+    }
 };
 
 /* Keys of 32 bits in the first half of a place, rows in the second. */
@@ -109,27 +135,39 @@ struct to_rows {
     __device__ void put(uint64_t i, uint32_t, uint32_t row) const { rows[i] = row; }
 };
 
+/* The two passes over codes that need more than one pass before the highest 32 bits, and the first
+ * over those. */
+inline cudaError_t sort_by_many_low_bits(const row_sort &s, cudaStream_t stream)
+{
+    const uint64_t n = s.low.n;
+    const long_codes_of_rows all = {{n, s.places[0]}, s.is_short};
+    const kiln::radix_arrays<uint64_t, long_codes_of_rows> half = {all, s.places[1], s.rows};
+    const short_pairs from(s.places[0], n), to(s.places[1], n);
+    cudaError_t e = kiln::run_radix_pass(
+        s.low, all, kiln::radix_to_arrays<uint64_t>{s.places[1], s.rows}, 0, stream);
+    if (e == cudaSuccess)
+        e = kiln::run_radix_pass(s.low, half, to_short_pairs{from, s.low.plan.bits}, 1, stream);
+    if (e == cudaSuccess)
+        e = kiln::run_radix_pass(s.high, short_keys{n, from.keys, from.rows, s.is_short},
+                                 kiln::radix_to_arrays<uint32_t>{to.keys, to.rows}, 0, stream);
+    return e;
+}
+
 /* Puts the rows in the order of their codes. The digits have been counted, and the look-back of
  * both first passes is 0. */
 inline cudaError_t sort_rows(const row_sort &s, cudaStream_t stream)
 {
     const uint64_t n = s.low.n;
     const codes_of_rows all = {n, s.places[0]};
-    unsigned at = 0; /* the place where the pairs are */
-    cudaError_t e = cudaSuccess;
-    if (s.low.plan.passes == 1) {
-        e = kiln::run_radix_pass(s.low, all, to_short_pairs{{s.places[1], n}, s.low.plan.bits}, 0,
-                                 stream);
-        at = 1;
-    } else {
-        e = kiln::run_radix_pass(s.low, all, kiln::radix_to_arrays<uint64_t>{s.places[1], s.rows},
-                                 0, stream);
-        const kiln::radix_arrays<uint64_t, codes_of_rows> half = {all, s.places[1], s.rows};
-        if (e == cudaSuccess)
-            e = kiln::run_radix_pass(s.low, half, to_short_pairs{{s.places[0], n}, s.low.plan.bits},
-                                     1, stream);
-    }
-    for (unsigned pass = 0; pass < s.high.plan.passes && e == cudaSuccess; pass++, at = 1 - at) {
+    const bool one_long_pass = s.low.plan.passes == 1;
+    cudaError_t e =
+        one_long_pass
+            ? kiln::run_radix_pass(s.low, all, to_short_pairs{{s.places[1], n}, s.low.plan.bits}, 0,
+                                   stream)
+            : sort_by_many_low_bits(s, stream);
+    unsigned at = 1; /* the place where the pairs are */
+    for (unsigned pass = one_long_pass ? 0 : 1; pass < s.high.plan.passes && e == cudaSuccess;
+         pass++, at = 1 - at) {
         const short_pairs from(s.places[at], n), to(s.places[1 - at], n);
         const kiln::radix_arrays<uint32_t, codes_of_rows> in = {all, from.keys, from.rows};
         if (pass + 1 < s.high.plan.passes)

@@ -39,10 +39,10 @@ struct span {
     float lo, hi;
 };
 
-/* Two coordinates of a point in one place: leaves take one read out of order for them instead of
- * two. All three would take 4 B a point more. */
+/* A point's coordinates in one place: a leaf takes one read out of order for them, which costs the
+ * device 64 B whatever its size. */
 struct point {
-    float x, y;
+    float x, y, z;
 };
 
 struct tree {
@@ -100,7 +100,7 @@ __device__ inline void put_node(const tree &t, unsigned level, uint64_t i, int a
 
 /* A block makes a node of leaves. */
 __global__ void __launch_bounds__(LEAF_BLOCK)
-    make_leaves(const __grid_constant__ tree t, const float *means, const point *points)
+    make_leaves(const __grid_constant__ tree t, const point *points)
 {
     __shared__ span parts[3][LEAF_BLOCK / WARP];
     const unsigned lane = threadIdx.x % WARP, warp = threadIdx.x / WARP;
@@ -109,11 +109,10 @@ __global__ void __launch_bounds__(LEAF_BLOCK)
     float at[3] = {INFINITY, INFINITY, INFINITY};
     kiln::launch_before_is_done();
     if (is_point) {
-        const uint32_t row = t.rows[i];
-        const point p = points[row];
+        const point p = points[t.rows[i]];
         at[0] = p.x;
         at[1] = p.y;
-        at[2] = means[2 * t.n + row];
+        at[2] = p.z;
     }
 #pragma unroll
     for (int axis = 0; axis < 3; axis++) {
@@ -144,11 +143,10 @@ __global__ void __launch_bounds__(NODE_BLOCK)
 }
 
 /* From the points up. */
-inline kiln_status build_tree(const kiln_exec *x, const tree &t, const float *means,
-                              const point *points, kiln_error *err)
+inline kiln_status build_tree(const kiln_exec *x, const tree &t, const point *points,
+                              kiln_error *err)
 {
-    LAUNCH_EARLY(make_leaves, static_cast<unsigned>(nodes_of(t.count[0])), LEAF_BLOCK, t, means,
-                 points);
+    LAUNCH_EARLY(make_leaves, static_cast<unsigned>(nodes_of(t.count[0])), LEAF_BLOCK, t, points);
     for (unsigned level = 1; level + 1 < t.levels; level++)
         LAUNCH_EARLY(make_nodes,
                      kiln::blocks_for(uint64_t(t.count[level + 1]) * WARP, NODE_BLOCK, INT32_MAX),
