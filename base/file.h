@@ -72,6 +72,11 @@ kiln_status kiln_scratch_write_failed(int fd, const char *what_for, int error,
 /* Says whether no process of this number runs on this machine: there is none, or it has ended and
  * its parent has not waited for it yet (a zombie). */
 bool kiln_process_ended(long pid);
+enum { KILN_PROCESS_SPACE_MAX = 16 };
+/* Names where numbers of processes mean the same, for names of temporary files: "kiln-HASH", of the
+ * host's name, its boot and the PID namespace, since containers share names of hosts. False where
+ * one of these is not known (no /proc): then a file of that name may be of a process that runs. */
+bool kiln_process_space(char out[KILN_PROCESS_SPACE_MAX]);
 /* Removes what killed processes of this user left beside `path` while they wrote files of its
  * suffix: NAME.SUFFIX.tmp.kiln-HOST-PID where no process PID runs. HOST stands for a boot of this
  * host and a PID namespace; leftovers of others stay, and all where one of these is not known (no

@@ -43,10 +43,7 @@ static bool read_process_space(char boot[64], uint64_t *space)
     return true;
 }
 
-/* ".tmp.kiln-HOST-", HOST a hash of the host's name, the boot and the PID namespace. False where
- * one of these is not known: then a process of that number may run elsewhere, and nothing may be
- * removed. */
-static bool write_mark(char out[MARK_TEXT])
+bool kiln_process_space(char out[KILN_PROCESS_SPACE_MAX])
 {
     char host[256] = "", boot[64] = "";
     uint64_t space = 0;
@@ -54,7 +51,16 @@ static bool write_mark(char out[MARK_TEXT])
     uint32_t hash = hash_on(2166136261u, host, strlen(host));
     hash = hash_on(hash, boot, strlen(boot));
     hash = hash_on(hash, &space, sizeof space);
-    (void)snprintf(out, MARK_TEXT, ".tmp.kiln-%08" PRIx32 "-", hash);
+    (void)snprintf(out, KILN_PROCESS_SPACE_MAX, "kiln-%08" PRIx32, hash);
+    return known;
+}
+
+/* ".tmp.kiln-HOST-". False: nothing may be removed. */
+static bool write_mark(char out[MARK_TEXT])
+{
+    char space[KILN_PROCESS_SPACE_MAX];
+    const bool known = kiln_process_space(space);
+    (void)snprintf(out, MARK_TEXT, ".tmp.%s-", space);
     return known;
 }
 

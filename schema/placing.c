@@ -2,7 +2,6 @@
 
 #include "base/memory.h"
 
-#include <ctype.h>
 #include <dirent.h>
 #include <errno.h>
 #include <inttypes.h>
@@ -12,17 +11,7 @@
 #include <sys/stat.h>
 #include <unistd.h>
 
-enum { COPY_BYTES = 4 << 20, HOST_MAX = 65 /* the longest that Linux has, and NUL */ };
-
-/* Name of this host as a part of a file's name. */
-static void host_word(char out[HOST_MAX])
-{
-    if (gethostname(out, HOST_MAX) != 0) strcpy(out, "host");
-    out[HOST_MAX - 1] = '\0';
-    for (char *p = out; *p; p++)
-        if (!isalnum((unsigned char)*p) && *p != '-') *p = '_';
-    if (!*out) strcpy(out, "host");
-}
+enum { COPY_BYTES = 4 << 20 };
 
 static kiln_status write_copied_file(const kiln_place_from *from, int fd, const char *path,
                                      kiln_error *err)
@@ -48,8 +37,8 @@ done:
 kiln_status kiln_place_temporary(const char *to, uint32_t restarts, char out[KILN_PATH_MAX],
                                  kiln_error *err)
 {
-    char host[HOST_MAX];
-    host_word(host);
+    char host[KILN_PROCESS_SPACE_MAX];
+    (void)kiln_process_space(host); /* any will do for a name */
     const int n =
         snprintf(out, KILN_PATH_MAX, "%s.tmp.%s.%ld.%" PRIu32, to, host, (long)getpid(), restarts);
     if (n > 0 && n < KILN_PATH_MAX) return KILN_OK;
@@ -96,7 +85,7 @@ kiln_status kiln_place_file(const char *from, const char *to, uint32_t restarts,
     return st;
 }
 
-/* Is `rest` HOST.PID.RESTARTS of a process of this host that has ended? */
+/* Is `rest` HOST.PID.RESTARTS of a process that has ended, and HOST where we run? */
 static bool is_ended(const char *rest, const char *host)
 {
     const size_t n = strlen(host);
@@ -111,14 +100,14 @@ static bool is_ended(const char *rest, const char *host)
 void kiln_place_leftovers_drop(const char *folder, const char *begin, const char *mark,
                                bool all_hosts)
 {
-    char host[HOST_MAX], path[KILN_PATH_MAX];
+    char host[KILN_PROCESS_SPACE_MAX], path[KILN_PATH_MAX];
+    const bool known = kiln_process_space(host);
     DIR *d = opendir(folder);
     if (!d) return;
-    host_word(host);
     for (const struct dirent *e = readdir(d); e; e = readdir(d)) {
         const char *const at = strstr(e->d_name, mark);
         if (!at || strncmp(e->d_name, begin, strlen(begin)) != 0) continue;
-        if (!all_hosts && !is_ended(at + strlen(mark), host)) continue;
+        if (!all_hosts && !(known && is_ended(at + strlen(mark), host))) continue;
         if (kiln_path_join(path, sizeof path, folder, e->d_name, NULL) == KILN_OK)
             (void)unlink(path);
     }

@@ -1,7 +1,8 @@
 /* placing -- puts a file whole into a folder that several hosts share. Private to this folder.
  *
  * The bytes go to a file of another name beside it, NAME.tmp.HOST.PID.RESTARTS, which is synced and
- * renamed: whoever sees NAME sees all of it, or what was there before. */
+ * renamed: whoever sees NAME sees all of it, or what was there before. HOST is where PID means one
+ * process (kiln_process_space): two containers of one host may both have a process 7. */
 #ifndef KILN_SCHEMA_PLACING_H
 #define KILN_SCHEMA_PLACING_H
 
@@ -35,7 +36,7 @@ kiln_status kiln_place_file(const char *from, const char *to, uint32_t restarts,
                             kiln_error *err) KILN_MUST_CHECK;
 /* Removes temporary files that killed processes have left: names that begin with `begin` and have
  * `mark`, which ends in ".tmp.", in front of HOST.PID.RESTARTS. Those of this host whose process
- * has ended; with all_hosts every one. What cannot be removed stays.
+ * has ended, none where that is not known; with all_hosts every one. What cannot be removed stays.
  */
 void kiln_place_leftovers_drop(const char *folder, const char *begin, const char *mark,
                                bool all_hosts);

@@ -1,6 +1,7 @@
 #!/bin/bash
 # kiln convert: each format that is read into each flat format that is written gives the bytes of kiln-import and kiln-export of the
 # layer source; with filters, moves and a degree; of several files; through streams; and it leaves nothing else, also when it is ended.
+# starts first
 . tests/e2e/lib.sh
 cd "$KILN_TMP" || exit 1
 convert() { "$KILN_BIN/kiln" convert --quiet "$@"; }

@@ -3,6 +3,7 @@
 # KILN_THOROUGH=1 that lintian finds no error and that the same build gives the same bytes. (make deb packs a release; installing
 # needs root.)
 # time-limit: 1800
+# starts first
 . tests/e2e/lib.sh
 command -v dpkg-deb >/dev/null && command -v dpkg-shlibdeps >/dev/null || skip "no dpkg-deb or dpkg-shlibdeps"
 version=$("$KILN_BIN/kiln" --version); version=${version#kiln }

@@ -1,6 +1,7 @@
 #!/bin/bash
 # README.md and docs: every command that a page shows is run, but for those of blocks that are marked with a reason; every program,
 # option and make target that it names exists, also of the marked ones; pages are short. (unit/pages has the links.)
+# starts first
 . tests/e2e/lib.sh
 MARKED_MAX=42 # a command that is not run is a command that may be wrong
 root=$PWD

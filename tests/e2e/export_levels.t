@@ -1,6 +1,7 @@
 #!/bin/bash
 # kiln-export --level, --count, --percent: a flat file with a cut of the levels of detail. Counts are met, rows are chosen first, the
 # bytes depend on nothing else, missing levels are made, what cannot be is refused; kiln convert does the same without a bake.
+# starts first
 . tests/e2e/lib.sh
 cd "$KILN_TMP" || exit 1
 chunked() {

@@ -2,6 +2,7 @@
 # time-limit: 900
 # kiln-gc: drops what an earlier output left and nothing else. Digests stay, no stage has anything to do, a changed option redoes
 # just the units that it redoes without it, what is not complete yet stays; kills in the midst of it lose nothing.
+# starts first
 . tests/e2e/lib.sh
 B=$KILN_BIN
 scene "$KILN_TMP/s" 6000 3 160x120

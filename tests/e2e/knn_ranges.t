@@ -1,6 +1,7 @@
 #!/usr/bin/env bash
 # The spacing measured in ranges is that of the whole layer, bit for bit: for Gaussians and points, many neighbours, few rows, rows
 # far from everything, with little memory, and when it was killed half-way.
+# starts first
 . tests/e2e/lib.sh
 cd "$KILN_TMP" || exit 1
 # knn DB options: what it says as JSON in `out`

@@ -3,6 +3,7 @@
 # --undistort-filter and --ignore-distortion; --write-undistorted, which leaves nothing half-written. (e2e/lens_colmap.t compares
 # with COLMAP's image_undistorter, unit/lens has the arithmetic.)
 # time-limit: 1200
+# starts first
 . tests/e2e/lib.sh
 read -ra cc <<<"${CC:-gcc}" # make CC='ccache gcc' has two words
 command -v python3 >/dev/null && command -v "${cc[0]}" >/dev/null || skip "no python3 or C compiler to make photos with"

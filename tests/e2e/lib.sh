@@ -18,7 +18,7 @@ space = os.stat("/proc/self/ns/pid").st_ino.to_bytes(8, "little")
 for b in os.uname().nodename.encode() + open("/proc/sys/kernel/random/boot_id", "rb").read() + space: h = (h ^ b) * 16777619 & 0xffffffff
 print(".tmp.kiln-%08x-" % h, end="")'
 }
-LEFT=$(left_of_host)
+[[ $(<"$0") != *LEFT* ]] || LEFT=$(left_of_host) # most scripts need none, and a Python takes its time
 
 kiln() { local program=$1; shift; "$KILN_BIN/kiln-$program" --quiet "$@"; }
 # must STATUS command...: it ends with just that status

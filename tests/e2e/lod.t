@@ -1,6 +1,7 @@
 #!/bin/bash
 # kiln-lod: levels of every chunk and of the cells above, the same bits on any threads, under a cap, killed and shared out among
 # hosts; a changed chunk leads to its ancestors alone; bakes without levels stay as they are; odd scenes.
+# starts first
 . tests/e2e/lib.sh
 cd "$KILN_TMP" || exit 1
 number() { python3 -c 'import json, sys; d = json.load(open(sys.argv[1])); print(eval(sys.argv[2], {}, {"d": d}))' "$1" "$2"; }

@@ -3,6 +3,7 @@
 #   kept      exit 2 (74: no file can be put there), and the target is what it was, byte for byte
 #   replaced  exit 0, and the target is what the program writes
 #   inside    exit 0: -o is the folder that is there, and what lay in it still does
+# starts first
 . tests/e2e/lib.sh
 command -v python3 >/dev/null || skip "no python3"
 programs=$(cd "$KILN_BIN" && pwd) here=$PWD

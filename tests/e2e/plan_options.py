@@ -2,7 +2,6 @@
 
 Every step that is given other options ends with 4 and leaves claim and manifest as they are: without any, and with each stored option
 at another value. Prints how many were tried."""
-import hashlib
 import os
 import subprocess
 import sys
@@ -22,11 +21,8 @@ def value_of(o):
 
 
 def state():
-    sums = []
-    for path in (manifest, manifest + ".claim"):
-        with open(path, "rb") as f:
-            sums.append(hashlib.sha256(f.read()).hexdigest())
-    return sums
+    """All bytes: to compare them takes a tenth of the time of a hash, and there are hundreds of steps."""
+    return [open(path, "rb").read() for path in (manifest, manifest + ".claim")]
 
 
 def refuse(step, options):

@@ -2,6 +2,7 @@
 # A plan stands, and the next step is given other options than it was made with, or none: exit 4, and neither the manifest nor the
 # claim changes, though the stage is fresh as it was asked for now. Every stage with rounds, every stored option. With the plan's
 # options the rounds end as one run does.
+# starts first
 . tests/e2e/lib.sh
 HERE=$PWD/tests/e2e
 cd "$KILN_TMP" || exit 1

@@ -11,14 +11,15 @@ sys.path.insert(0, os.path.dirname(os.path.abspath(__file__)))
 UNIT = 2**24
 
 
-def look(page, mask=None):
-    """Of each Gaussian of a picture: sums of alpha T and of alpha, the largest alpha T, and whether a pixel has ended before it."""
+def look(page, mask):
+    """Of each Gaussian of a picture: sums of alpha T and of alpha, the largest alpha T. First over all pixels, then over those of the
+    mask, all without one."""
     n = page.numbers
     H, W = page.cam["height"], page.cam["width"]
     px, py, A, B, C, opacity, Z, columns, rows, visible = page.project(n)
-    weights, alphas, peaks = (np.zeros(len(px)) for _ in range(3))
+    over = [None] if mask is None else [None, mask]
+    sums = [tuple(np.zeros(len(px)) for _ in range(3)) for _ in over]
     T, ended = np.ones((H, W)), np.zeros((H, W), bool)
-    counts = np.ones((H, W), bool) if mask is None else mask
     det = np.maximum(A * C - B * B, 1e-300)
     reach2 = 2 * np.log(np.maximum(255.0 * opacity, 1)) * 1.001
     for g in page.order(n, Z, visible):
@@ -33,32 +34,34 @@ def look(page, mask=None):
         power = -(A[g] * dx**2 + C[g] * dy**2) / 2 - B[g] * dx * dy
         alpha = np.minimum(n["max_alpha"], opacity[g] * np.exp(np.minimum(power, 0)))
         shows = (power <= 0) & (alpha >= n["least alpha"])
-        alphas[g] = alpha[shows & counts[at]].sum()
+        of_alpha = np.where(shows, alpha, 0)
         shows &= ~ended[at]
         left = T[at] * (1 - alpha)
         ends = shows & ((left <= n["left"]) if page.at_or_below else (left < n["left"]))
         ended[at] |= ends
         shows &= ~ends
-        weight = np.where(shows & counts[at], alpha * T[at], 0)
-        weights[g], peaks[g] = weight.sum(), weight.max()
+        of_weight = np.where(shows, alpha * T[at], 0)
+        for pixels, (weights, alphas, peaks) in zip(over, sums):
+            weight, of = (of_weight, of_alpha) if pixels is None else (of_weight * pixels[at], of_alpha * pixels[at])
+            weights[g], alphas[g], peaks[g] = weight.sum(), of.sum(), weight.max()
         T[at] = np.where(shows, left, T[at])
-    return weights, alphas, peaks
+    return sums[0], sums[-1]
 
 
 def seen(manifest, masks):
-    """By source row, of all training cameras."""
+    """By source row, of all training cameras: without masks, then with them."""
     from schema_page import Page
 
     db = sqlite3.connect(f"file:{manifest}?mode=ro", uri=True)
-    total = None
+    totals = [None, None]
     for camera, in db.execute("SELECT name FROM camera WHERE split = 'train' ORDER BY name").fetchall():
         page = Page(manifest, camera, "inria", 0)
         mask = np.load(f"{masks}/{camera}.npy") if os.path.exists(f"{masks}/{camera}.npy") else None
-        weights, alphas, peaks = look(page, mask)
-        total = total or (np.zeros(len(peaks)), np.zeros(len(peaks)), np.zeros(len(peaks)))
-        total = total[0] + weights, total[1] + alphas, np.maximum(total[2], peaks)
+        for k, (weights, alphas, peaks) in enumerate(look(page, mask)):
+            t = totals[k] or (np.zeros(len(peaks)), np.zeros(len(peaks)), np.zeros(len(peaks)))
+            totals[k] = t[0] + weights, t[1] + alphas, np.maximum(t[2], peaks)
     order = np.argsort(page.source_row)
-    return page.source_row[order], *(a[order] for a in total)
+    return [(page.source_row[order], *(a[order] for a in t)) for t in totals]
 
 
 def source_rows(manifest):
@@ -71,8 +74,9 @@ def source_rows(manifest):
     return np.concatenate([np.array(array("I", where, c)) for c in chunks])
 
 
-def score(manifest, masks, out):
-    np.savez(out, **dict(zip(("rows", "weights", "alphas", "peaks"), seen(manifest, masks))))
+def score(manifest, masks, out, out_masked):
+    for path, of in zip((out, out_masked), seen(manifest, masks)):
+        np.savez(path, **dict(zip(("rows", "weights", "alphas", "peaks"), of)))
 
 
 def values_of(s, rule):
@@ -124,7 +128,8 @@ def value(path, text):
 def make_masks(folder, width, height, *cameras):
     """Masks that leave out the left third, as pictures beside the photos, and as arrays for `look`."""
     for camera in cameras:
-        os.makedirs(os.path.dirname(f"{folder}/masks/{camera}"), exist_ok=True)
+        for kind in "/masks/", "/":
+            os.makedirs(os.path.dirname(folder + kind + camera), exist_ok=True)
         mask = np.zeros((int(height), int(width)), np.uint8)
         mask[:, int(width) // 3:] = 255
         write_png(f"{folder}/masks/{camera}.png", mask)

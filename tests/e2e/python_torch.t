@@ -1,6 +1,7 @@
 #!/bin/bash
 # python/splatkiln with PyTorch on the CPU: distCUDA2 and fused_ssim give the definitions' values and gradients, by the names under which
 # trainers import them, in a training loop; a bake's tensors; gsplat's checkpoint as .pt. tests/gpu/python.t asks the same of GPUs.
+# starts first
 . tests/e2e/lib.sh
 python3 -c 'import numpy, torch' 2>"$KILN_TMP/why" || skip "$(tail -1 "$KILN_TMP/why")"
 O=${KILN_BIN%/bin}

@@ -2,6 +2,7 @@
 # time-limit: 600
 # Texts of other people's files on their way to the terminal: whatever a scene or a manifest says, no program writes a control
 # byte, a mark that reorders text or a byte that is no UTF-8, and no text begins a line of its own.
+# starts first
 . tests/e2e/lib.sh
 EVIL=$'\x1b]0;pwned\x07\nkiln-import: done \x7f\xc2\x9b31m\xe2\x80\xae\r\t'
 export EVIL

@@ -2,6 +2,7 @@
 # kiln-lod --refine of a scene in which one Gaussian has moved: only its chunk and the chunks that drew it are refined again, only
 # its chunk and the cells above are merged again. Killed ten times, it goes on with what was stored and has the digest of a run in
 # one go.
+# starts first
 . tests/e2e/lib.sh
 cd "$KILN_TMP" || exit 1
 number() { python3 -c 'import json, sys; d = json.load(open(sys.argv[1])); print(eval(sys.argv[2], {}, {"d": d}))' "$1" "$2"; }

@@ -1,5 +1,6 @@
 #!/bin/bash
 # kiln-report: one file that loads nothing, of a whole bake, of one that has just begun and of a stranger's whose texts are markup.
+# starts first
 . tests/e2e/lib.sh
 command -v python3 >/dev/null || skip 'no python3'
 export PYTHONPATH=tests/e2e PYTHONDONTWRITEBYTECODE=1

@@ -1,6 +1,7 @@
 #!/bin/bash
 # examples/aws-batch and examples/openjd: stand-ins for these schedulers, which refuse a field that is none, come to the digest of a
 # bake in one go. Each task is a container of its own, which shares a store alone with the others.
+# starts first
 . tests/e2e/lib.sh
 unshare -m true 2>/dev/null || skip 'this machine allows no mount namespaces'
 command -v python3 >/dev/null || skip "no python3"

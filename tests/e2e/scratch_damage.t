@@ -1,6 +1,7 @@
 #!/usr/bin/env bash
 # Scratch that an ended run has left and that is no longer what was written: it is thrown away and made again, with a warning that
 # names the file, and the bake ends with the digest of one that nothing has happened to. Every file, every kind of damage.
+# starts first
 . tests/e2e/lib.sh
 cd "$KILN_TMP" || exit 1
 damage() { python3 -SE "$HERE/damage.py" "$@" || fail "damage $*"; }
@@ -20,7 +21,7 @@ each_file() {
                 grep -q "warning: scratch '[^']*/$file' differs from what was written" err ||
                     fail "$file, $how: the warning is $(cat err)"
                 [ "$(grep -c warning err)" = 1 ] || fail "$file, $how: more than one warning: $(cat err)"
-                same "$good" m.db
+                diff "$good.digest" <(digest m.db) >&2 || fail "$file, $how: another bake"
                 [ ! -e m.db.scratch ] || fail "$file, $how: scratch is left"
     ); result
         done
@@ -50,6 +51,7 @@ scene s 70000 1 64x64 --seed 1
 scene o 70000 1 64x64 --seed 2
 for k in s o; do kiln import $k $k.db >/dev/null || fail "import"; done
 cp s.db whole.db && kiln knn whole.db >/dev/null || fail "knn"
+digest whole.db >whole.db.digest
 
 range="knn --range 20000"
 for k in s o; do cp $k.db $k-knn.db && left $k-knn.db 'unit=range 1 *:enospc' $range; done
@@ -65,6 +67,7 @@ each_file s-knn o-knn whole.db $range
 for k in s o; do kiln knn $k.db >/dev/null || fail "knn of $k"; done
 cut="chunk --layer source --max 4000"
 cp s.db cut.db && kiln chunk cut.db --layer source --max 4000 >/dev/null || fail "chunk"
+digest cut.db >cut.db.digest
 for k in s o; do cp $k.db $k-order.db && left $k-order.db 'unit=plan:enospc' $cut; done
 
 test_case 'the order of chunk: what an undamaged folder has is taken' && (

@@ -2,6 +2,7 @@
 # A folder of a bake that somebody else has made: settings, commands, claim, lock, ended, links, pipes and parts in it are data at
 # most. kiln slurm and its jobs, examples/gnu-parallel.sh and examples/kubernetes/bake.sh run nothing of it and change nothing
 # outside of it. Slurm and kubectl are stand-ins. Each case has a folder of its own.
+# starts first
 . tests/e2e/lib.sh
 . "${0%/*}/slurm_fake.sh"
 examples=$PWD/examples

@@ -1,6 +1,7 @@
 #!/bin/bash
 # make wheel: one file, for any Python, that pip installs without a network into an environment which has numpy; the package there
 # finds its own library and kiln, reads a bake as kiln-verify does, and draws with kiln-render's bits.
+# starts first
 . tests/e2e/lib.sh
 command -v python3 >/dev/null || skip "no python3"
 python3 -c 'import numpy' 2>/dev/null || skip "no numpy in $(command -v python3)"

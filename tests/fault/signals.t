@@ -1,6 +1,7 @@
 #!/bin/bash
 # SIGINT and SIGTERM at random moments of each stage: exit 130 or 143, soon (it says how soon), and one sentence; nothing wrong is
 # visible, the same command goes on. What killed processes leave beside pictures and exports goes with the next run.
+# starts first
 . tests/fault/lib.sh
 GAUSSIANS=20000 CAMERAS=3 SIZE=480x320 MAX=512
 prepare

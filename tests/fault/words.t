@@ -4,6 +4,7 @@
 # every third pair of a word and a stage, in which each of them comes up; FAULT_ALL=1: at all pairs, the full sweep. What the
 # engine can contain is tried again and ends well, or ends with 7; what it cannot has its own code. The same command without the
 # fault gives the digest, the pictures and the exports of a bake without faults. FAULT='STAGE WORD once|always': just this case.
+# starts first
 . tests/fault/lib.sh
 prepare
 

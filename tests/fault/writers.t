@@ -1,6 +1,7 @@
 #!/bin/bash
 # Each format of kiln-export with a full disk, a failing call, a kill -9 at two moments and a folder that cannot be written: what is
 # there under the target's name stays as it was or is whole, and the next run leaves nothing but the file.
+# starts first
 . tests/fault/lib.sh
 "${cc[@]}" -std=gnu11 -O1 -g -shared -fPIC -o "$KILN_TMP/fail_nth.so" tests/fault/fail_nth.c -ldl || fail "cc"
 scene "$KILN_TMP/s" 700 2 40x24

@@ -133,3 +133,14 @@ test_case 'tests/run: of a file that is skipped whole, too' && (
     runs 0 '1 passed, 0 failed, 1 skipped' unit second
     runs 1 '0 passed, 0 failed' unit third
 ); result
+
+test_case 'tests/run: what killed runs have left is removed, and nothing else' && (
+    export KILN_TEST_SCRATCH=$KILN_TMP/scratch
+    mkdir -p "$KILN_TEST_SCRATCH"/kiln-run.{killed,failed,atwork}/inner
+    touch "$KILN_TEST_SCRATCH"/kiln-run.{killed.out,failed/output,atwork.out}
+    exec {lock}<"$KILN_TEST_SCRATCH/kiln-run.atwork"
+    flock -n "$lock"
+    runs 0 '2 passed, 0 failed' unit/two
+    [ "$(ls "$KILN_TEST_SCRATCH" | xargs)" = 'kiln-run.atwork kiln-run.atwork.out kiln-run.failed' ] ||
+        fail "$(ls "$KILN_TEST_SCRATCH")"
+); result

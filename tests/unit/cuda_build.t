@@ -4,7 +4,10 @@ set -u
 bad=0
 fail() { echo "$*"; bad=1; }
 stand=$KILN_TMP/bin o=$KILN_TMP/o log=$KILN_TMP/asked
-mkdir -p "$stand" "$KILN_TMP/none" "$KILN_TMP/kit/lib"
+tree=$KILN_TMP/tree # the sources without a config.mk, whose settings are a person's and not those that are tested
+mkdir -p "$stand" "$KILN_TMP/none" "$KILN_TMP/kit/lib" "$tree"
+for path in "$PWD"/*; do [ "${path##*/}" = config.mk ] || ln -s "$path" "$tree"; done
+cd "$tree" || exit 1
 script() { printf '#!/bin/sh\n%s\n' "$2" >"$stand/$1" && chmod +x "$stand/$1"; }
 for tool in sh make sed tr grep sort find cat mkdir mv rm dirname printf echo; do ln -s "$(command -v $tool)" "$KILN_TMP/none"; done
 nvcc() { # release

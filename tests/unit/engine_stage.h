@@ -38,7 +38,7 @@ enum { NEVER = 1000000 };
 /* ---- the stage ------------------------------------------------------------------------------- */
 static struct {
     uint32_t count, scale, bulk, kill_at, crash_at, fail_at, lose_at, slow, pretend, lost, groups,
-        later, later_kill_at, later_fail_at, choice;
+        later, later_kill_at, later_fail_at, choice, unit_mib;
     bool wrong, once, serial, reject, mute, stillborn, optional, plan, clings, reads;
     const char *change, *unlink;
 } o;
@@ -56,6 +56,7 @@ static const kiln_opt options[] = {
     KILN_OPTION_NUMBER("fail-at", &o.fail_at, "N", "unit that fails", .def = "1000000"),
     KILN_OPTION_NUMBER("lose-at", &o.lose_at, "N", "unit in which the device fails",
                        .def = "1000000"),
+    KILN_OPTION_NUMBER("unit-mib", &o.unit_mib, "N", "MiB that a unit counts", .def = "64"),
     KILN_OPTION_NUMBER("slow", &o.slow, "MS", "time that a unit takes", .def = "0"),
     KILN_OPTION_NUMBER("pretend", &o.pretend, "N", "so many devices", .def = "0", .range = "0..8"),
     KILN_OPTION_NUMBER("later", &o.later, "MS",
@@ -304,6 +305,7 @@ static inline kiln_status stage_run(kiln_run *r, kiln_error *err)
         kiln_key_u64(h, "choice", choice);
         units[i] = (kiln_unit){
             .key = kiln_key_end(h), .payload = &indices[i], .payload_bytes = sizeof indices[i]};
+        units[i].ram = (uint64_t)o.unit_mib << 20;
         units[i].optional = o.optional;
         units[i].group = o.groups ? 1 + i / o.groups : 0;
         (void)snprintf(units[i].name, sizeof units[i].name, "unit %u", i);

@@ -455,13 +455,9 @@ static void a_part_goes_to_another_file_system_by_a_copy(void **state)
 
 static void copies_of_killed_tasks_are_removed(void **state)
 {
-    char host[256], path[600], name[400];
+    char host[KILN_PROCESS_SPACE_MAX], path[600], name[400];
     static const char stem[] = "knn-0123-1-of-4.part.tmp.";
-    assert_int_equal(gethostname(host, sizeof host), 0);
-    for (char *c = host; *c; c++)
-        if (!strchr("ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz0123456789-", *c))
-            *c = '_';
-    host[63] = '\0';
+    assert_true(kiln_process_space(host));
     const struct {
         const char *host;
         long pid;
@@ -514,6 +510,29 @@ static void drafts_of_killed_tasks_are_removed(void **state)
     int status = -1;
     assert_int_equal(waitpid(host, &status, 0), host);
     assert_int_equal(status, 0);
+}
+
+/* Containers have PID namespaces of their own, on hosts of one name. */
+static void drafts_of_another_pid_namespace_stay(void **state)
+{
+    if (!leave_draft(*state)) fail_msg("no draft");
+    const pid_t container = fork();
+    if (container == 0) {
+        if (unshare(CLONE_NEWPID) != 0) _exit(77);
+        const pid_t task = fork();
+        if (task == 0) {
+            kiln_part_leftovers_drop(*state, "knn", false);
+            _exit(n_files(*state) == 1 ? 0 : 1);
+        }
+        int status = -1;
+        _exit(waitpid(task, &status, 0) == task && status == 0 ? 0 : 1);
+    }
+    int status = -1;
+    assert_int_equal(waitpid(container, &status, 0), container);
+    if (WIFEXITED(status) && WEXITSTATUS(status) == 77) skip(); /* not for this user */
+    assert_int_equal(status, 0);
+    kiln_part_leftovers_drop(*state, "knn", false);
+    assert_int_equal(n_files(*state), 0);
 }
 
 /* A stranger's: it would take memory that nobody has counted. */
@@ -867,6 +886,7 @@ int main(void)
         TEST(a_part_goes_to_another_file_system_by_a_copy),
         TEST(copies_of_killed_tasks_are_removed),
         TEST(drafts_of_killed_tasks_are_removed),
+        TEST(drafts_of_another_pid_namespace_stay),
         TEST(a_blob_packed_into_more_than_it_needs_is_refused),
         TEST(a_part_of_nothing_is_not_made),
         TEST(a_cut_part_is_refused_at_every_length),
