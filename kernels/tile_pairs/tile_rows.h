@@ -1,5 +1,5 @@
 /* tile_rows -- which tiles of one tile row a Gaussian reaches, for Gaussians without a proven box
- * or with one that is too wide for tile_box.h; on the CPU. */
+ * or not in tile_batch.h; on the CPU. */
 #ifndef KILN_KERNELS_TILE_ROWS_H
 #define KILN_KERNELS_TILE_ROWS_H
 

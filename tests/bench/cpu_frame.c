@@ -15,11 +15,16 @@
  * shares (raster_math.h, real.h). */
 static const double blend_fp32 = 26;
 
-/* What lists take in float32 instructions. Of a Gaussian: determinant and its tests 12, half width
- * and height 9, first and last pixels 26, ratios 3. Of a tile of its box: least values on two edges
- * 14, the lesser one and its test 5, the pixel nearest to it 12, power 5 and its test; what tiles
- * of a column or row share is not counted (tile_box_cpu.c). */
+/* What lists take in float32 instructions, tile by tile (tile_ask_math.h). Of a Gaussian:
+ * determinant and its tests 12, half width and height 9, first and last pixels 26, ratios 3. Of a
+ * tile of its box: least values on two edges 14, the lesser one and its test 5, the pixel nearest
+ * to it 12, power 5 and its test; what tiles of a column or row share is not counted. */
 static const double box_fp32 = 50, tile_fp32 = 37;
+
+/* The same by tile rows, as the CPU finds most (tile_span_math.h): rows have several tiles. Of a
+ * Gaussian: determinant and its tests 12, half width and height 9, the ellipse's other numbers 27,
+ * its box 18. Of a tile row: which pixel rows 18, half widths 10, ends 16, tests 26. */
+static const double form_fp32 = 66, row_fp32 = 70;
 
 typedef struct {
     const cpu_frame *frame;
@@ -160,24 +165,29 @@ static kiln_status bench_op(cpu_bench *b, uint64_t n, const frame_op *o, plain_l
     return KILN_OK;
 }
 
-/* Tiles of the boxes that hold what is listed: each must be asked, or proven in some other way. */
-static uint64_t tiles_of_boxes(const cpu_frame *f)
+/* Tiles of the boxes that hold what is listed: each must be asked, or proven in some other way.
+ * Sets *rows to the boxes' tile rows. */
+static uint64_t tiles_of_boxes(const cpu_frame *f, uint64_t *rows)
 {
     uint64_t tiles = 0;
+    *rows = 0;
     for (uint64_t i = 0; i < f->n_visible; i++) {
         kiln_tile_box b;
-        if (kiln_find_box(&f->splats[i], &f->view, 0, f->count.row1, &b) == KILN_BOX_PROVEN)
-            tiles += (uint64_t)b.w * (uint64_t)b.h;
+        if (kiln_find_box(&f->splats[i], &f->view, 0, f->count.row1, &b) != KILN_BOX_PROVEN)
+            continue;
+        tiles += (uint64_t)b.w * (uint64_t)b.h;
+        *rows += (uint64_t)b.h;
     }
     return tiles;
 }
 
-static void tell_lists(cpu_bench *b, double tiles, double pairs, double fp32, double bytes)
+static void tell_lists(cpu_bench *b, double tiles, double pairs, const double fp32[2], double bytes)
 {
     const cpu_figure figures[] = {
         {"lists: tiles that boxes have", tiles * 1e-6, "M"},
         {"lists: of those are listed", 100 * pairs / tiles, "%"},
-        {"lists: their float32 instructions, one thread", 1e3 * fp32 / b->one.fp32, "ms"},
+        {"lists: their float32 instructions, one thread", 1e3 * fp32[0] / b->one.fp32, "ms"},
+        {"lists: those by tile rows, one thread", 1e3 * fp32[1] / b->one.fp32, "ms"},
         {"lists: their bytes, one thread", 1e3 * bytes / b->one.copy_bytes, "ms"},
     };
     for (unsigned i = 0; i < sizeof figures / sizeof *figures; i++) cpu_keep_figure(b, &figures[i]);
@@ -187,9 +197,11 @@ static void tell_lists(cpu_bench *b, double tiles, double pairs, double fp32, do
 static kiln_status bench_lists(cpu_bench *b, const cpu_frame *f, kiln_error *err)
 {
     const uint64_t n = f->project.n, visible = f->n_visible;
+    uint64_t rows;
     const double seen = (double)visible, pairs = (double)f->n_pairs,
-                 tiles = (double)tiles_of_boxes(f);
+                 tiles = (double)tiles_of_boxes(f, &rows);
     const double asked = box_fp32 * seen + tile_fp32 * tiles;
+    const double ways[] = {asked, form_fp32 * seen + row_fp32 * (double)rows};
     plain_lists p;
     kiln_status st;
     KILN_GO(plain_lists_init(&p, f, err));
@@ -244,7 +256,7 @@ static kiln_status bench_lists(cpu_bench *b, const cpu_frame *f, kiln_error *err
          "pairs differ from the plain loop's"},
     };
     for (size_t i = 0; i < sizeof ops / sizeof *ops; i++) KILN_GO(bench_op(b, n, &ops[i], &p, err));
-    tell_lists(b, tiles, pairs, asked, 40 * seen + 4 * pairs);
+    tell_lists(b, tiles, pairs, ways, 40 * seen + 4 * pairs);
 done:
     plain_lists_release(&p);
     return st;

@@ -246,10 +246,10 @@ static void check_draws(draw_fn *draw, uint32_t width, uint32_t height)
     lists_free(&l);
 }
 
-/* 1 x 1, one tile, one pixel into the next tile, not a multiple of 16, wider than a word of tiles,
- * as wide as 8K */
-static const uint32_t sizes[][2] = {{1, 1},     {16, 16},   {17, 33},   {100, 75},
-                                    {250, 131}, {1100, 40}, {7680, 20}, {20, 4320}};
+/* 1 x 1, one tile, one pixel into the next tile, not a multiple of 16, many tiles either way, wider
+ * than a word of tiles, as wide as 8K */
+static const uint32_t sizes[][2] = {{1, 1},     {16, 16},   {17, 33},   {100, 75}, {250, 131},
+                                    {700, 200}, {1100, 40}, {7680, 20}, {20, 4320}};
 enum { SIZES = sizeof sizes / sizeof *sizes };
 
 static void lists_of_cameras_gaussians_are_exact(void **s)
@@ -268,6 +268,29 @@ static void lists_of_odd_numbers_are_exact(void **s)
 {
     (void)s;
     for (int i = 0; i < SIZES; i++) check_draws(draw_odd, sizes[i][0], sizes[i][1]);
+}
+
+/* Thinner than a pixel up to a few tiles: rows of one or two pixels, ends between two pixels, and
+ * lists that are longer than what the CPU writes at a time. */
+static void long_lists_of_small_gaussians_are_exact(void **state_)
+{
+    (void)state_;
+    for (unsigned threads = 1; threads <= 2; threads++) {
+        lists l = lists_make(150, 40, 9000);
+        for (uint64_t i = 0; i < l.n; i++) {
+            kiln_splat2d *s = &l.splats[i];
+            const double size = pow(10, -0.7 + 2 * uniform());
+            set_shape(s, size, size * (0.1 + 0.9 * uniform()), 6.283185307179586 * uniform(),
+                      below(2) ? 0.3 : 0.01);
+            s->x = (float)(150 * uniform());
+            s->y = (float)(40 * uniform());
+            s->power_min = below(2) ? -5.5f : (float)-pow(10, -2 * uniform());
+            set_bounds(s, &l.view, below(4));
+        }
+        make_lists(kiln_ops_cpu(), threads, &l);
+        assert_lists_are_the_definition(&l);
+        lists_free(&l);
+    }
 }
 
 /* Nothing bounds a needle's tiles but its own bounds, here the picture: many rows of more than 64
@@ -430,6 +453,7 @@ int main(void)
         cmocka_unit_test(lists_of_cameras_gaussians_are_exact),
         cmocka_unit_test(lists_at_ties_are_exact),
         cmocka_unit_test(lists_of_odd_numbers_are_exact),
+        cmocka_unit_test(long_lists_of_small_gaussians_are_exact),
         cmocka_unit_test(needles_across_a_wide_picture_are_exact),
         cmocka_unit_test(what_is_not_a_number_is_never_listed),
         cmocka_unit_test(lists_do_not_depend_on_threads_instructions_or_bands),
