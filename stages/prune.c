@@ -389,6 +389,7 @@ static kiln_status bound_views(kiln_run *r, kiln_error *err)
 static kiln_status report_pruning(kiln_run *r, const kiln_pruning *p, kiln_error *err)
 {
     const bool synthetic = p->n_cameras > 0 && p->cameras[0].synthetic;
+    const bool cluster = strcmp(o.rules.filter_cluster, "off") != 0;
     const kiln_prune_report what = {.given = &o.rules,
                                     .options = &p->chosen,
                                     .judgement = &p->judgement,
@@ -404,6 +405,7 @@ static kiln_status report_pruning(kiln_run *r, const kiln_pruning *p, kiln_error
                                     .looks = p->n_looks,
                                     .masks = p->n_masks,
                                     .curve = p->n_looks > 0 && o.dry_run ? &p->curve : NULL,
+                                    .cluster = cluster ? &p->cluster : NULL,
                                     .dry_run = o.dry_run,
                                     .all = kiln_run_prints_all(r, o.dry_run) || asks_for_numbers()};
     KILN_TRY(kiln_prune_report_json(&what, kiln_run_report(r), err));

@@ -149,7 +149,7 @@ typedef struct {
 typedef struct {
     double size, opacity, min;
     double seed[3], origin[3]; /* of a cluster, in scene units; of the layer's means */
-    uint32_t capacity;         /* blocks of voxels whose sums are in memory at a time */
+    uint32_t capacity;         /* blocks of voxels whose sums are in memory at a time; 2 or more */
     uint32_t cluster;          /* 1: --filter-cluster; 0: --filter-floaters */
 } kiln_prune_voxels;
 

@@ -49,8 +49,7 @@ typedef struct {
     uint8_t *marks;
     uint8_t *strays;      /* NULL: none; of all blocks, as kiln_prune_unit says */
     uint64_t stray_bytes; /* of these; 0: none */
-    /* of --filter-floaters and of --filter-cluster, where they are on */
-    kiln_prune_voxels_found floaters, cluster;
+    kiln_prune_voxels_found cluster; /* of --filter-cluster, where it is on */
     uint64_t n_left;        /* rows that the other rules leave */
     kiln_prune_curve curve; /* sum over cameras; of a dry run */
     kiln_unit *blocks;      /* [n_blocks], of the input's those that have spacing */

@@ -9,6 +9,13 @@
 /* Blocks of voxels: of a large scene about as many as it has rows. */
 enum { VOXEL_BLOCKS_LEAST = 1 << 12, VOXEL_BLOCKS_MOST = 1 << 22 };
 
+static uint32_t least_capacity(const kiln_pruning *p)
+{
+    enum { HALVES = 2 }; /* a part of one block cannot be halved */
+    if (!p->o->voxel_blocks) return VOXEL_BLOCKS_LEAST;
+    return p->o->voxel_blocks > HALVES ? p->o->voxel_blocks : HALVES;
+}
+
 static uint64_t voxels_ram(const kiln_pruning *p, uint64_t capacity)
 {
     return kiln_prune_voxels_ram(p->input, p->size.blocks.rows, capacity);
@@ -17,9 +24,10 @@ static uint64_t voxels_ram(const kiln_pruning *p, uint64_t capacity)
 static uint32_t choose_capacity(kiln_run *r, const kiln_pruning *p)
 {
     const uint64_t may = kiln_run_unit_ram(r);
-    uint32_t n = VOXEL_BLOCKS_LEAST;
-    if (p->o->voxel_blocks) return p->o->voxel_blocks;
-    while (n < VOXEL_BLOCKS_MOST && n < p->input->count && voxels_ram(p, 2 * n) <= may) n *= 2;
+    uint32_t n = least_capacity(p);
+    while (!p->o->voxel_blocks && n < VOXEL_BLOCKS_MOST && n < p->input->count &&
+           voxels_ram(p, 2 * n) <= may)
+        n *= 2;
     return n;
 }
 
@@ -32,11 +40,10 @@ static kiln_status parse_voxel_rules(const kiln_pruning *p, kiln_voxel_rule out[
 kiln_status kiln_pruning_foresee_voxels(kiln_run *r, const kiln_pruning *p, kiln_error *err)
 {
     kiln_voxel_rule rules[2];
-    const uint32_t least = p->o->voxel_blocks ? p->o->voxel_blocks : VOXEL_BLOCKS_LEAST;
     KILN_TRY(parse_voxel_rules(p, rules, err));
     if (!rules[0].on && !rules[1].on) return KILN_OK;
     kiln_run_foresee_parent(r, kiln_pruning_stray_bytes(p) + 2 * kiln_pruning_strays_bytes(p));
-    return kiln_run_need_ram(r, voxels_ram(p, least), "the voxels", err);
+    return kiln_run_need_ram(r, voxels_ram(p, least_capacity(p)), "the voxels", err);
 }
 
 /* In how many parts the grid is taken changes no result. */
@@ -61,7 +68,6 @@ static kiln_status search_voxels_of(kiln_run *r, kiln_pruning *p, const kiln_vox
 {
     kiln_unit u = {.name = "voxels", .cost = p->input->count, .planning = true, .n_outputs = 2};
     kiln_prune_unit head = kiln_pruning_head(p, KILN_PRUNE_VOXELS);
-    kiln_prune_voxels_found *found = cluster ? &p->cluster : &p->floaters;
     kiln_prune_voxels v;
     kiln_status st;
     memset(&v, 0, sizeof v);
@@ -83,7 +89,7 @@ static kiln_status search_voxels_of(kiln_run *r, kiln_pruning *p, const kiln_vox
         r, cluster ? "looking for the cluster of voxels" : "looking for solid voxels", &u, 1, err));
     KILN_GO(kiln_pruning_take_strays(
         r, p, cluster ? KILN_STRAY_FILTER_CLUSTER : KILN_STRAY_FILTER_FLOATERS, &u, err));
-    KILN_GO(kiln_unit_struct(r, &u, "voxels", found, sizeof *found, err));
+    if (cluster) KILN_GO(kiln_unit_struct(r, &u, "voxels", &p->cluster, sizeof p->cluster, err));
 done:
     kiln_units_release(&u, 1);
     free(u.payload);

@@ -10,7 +10,7 @@
  * KILN_E_CAP: --ram has no room for them. */
 kiln_status kiln_pruning_foresee_voxels(kiln_run *r, const kiln_pruning *p,
                                         kiln_error *err) KILN_MUST_CHECK;
-/* Adds their rows to p->strays, and makes p->floaters and p->cluster. Fails as kiln_run_units. */
+/* Adds their rows to p->strays, and makes p->cluster. Fails as kiln_run_units. */
 kiln_status kiln_pruning_search_voxels(kiln_run *r, kiln_pruning *p,
                                        kiln_error *err) KILN_MUST_CHECK;
 

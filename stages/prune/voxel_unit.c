@@ -37,8 +37,11 @@ enum {
     CELL_SHIFT = 3,       /* a cell has 8 blocks along an axis */
     FEW_BLOCKS = 32,      /* of a box, which is looked through without cells */
 };
-/* Wanted blocks that the boxes of rows may meet on average, and those of a small scene in all.
- * Beyond it voxels are far smaller than Gaussians, and the search would take hours. */
+/* Blocks that rows may ask for on average, and those of a small scene in all; and wanted blocks that
+ * their boxes may meet. Beyond it voxels are far smaller than Gaussians, and the search would take
+ * hours. */
+#define ASKED_OF_ROW 0x1p7
+#define ASKED_OF_SCENE 0x1p24
 #define MEETINGS_OF_ROW 0x1p14
 #define MEETINGS_OF_SCENE 0x1p32
 
@@ -376,13 +379,11 @@ static void make_cells(voxel_search *s)
     qsort(s->order, n, sizeof *s->order, by_cell);
     s->n_cells = 0;
     for (uint32_t i = 0; i < n; i++) {
-        voxel_cell *last = s->cells + s->n_cells - 1;
-        kiln_voxel_unkey(s->table.blocks[s->order[i].place], block);
-        if (i == 0 || s->order[i].cell != s->order[i - 1].cell) {
-            last = &s->cells[s->n_cells++];
-            *last = (voxel_cell){.box = empty_box(), .first = i};
-        }
+        if (i == 0 || s->order[i].cell != s->order[i - 1].cell)
+            s->cells[s->n_cells++] = (voxel_cell){.box = empty_box(), .first = i};
+        voxel_cell *last = &s->cells[s->n_cells - 1];
         last->n++;
+        kiln_voxel_unkey(s->table.blocks[s->order[i].place], block);
         widen_box(&last->box, &(kiln_voxel_box){.lo = {block[0], block[1], block[2]},
                                                 .hi = {block[0], block[1], block[2]}});
     }
@@ -588,15 +589,18 @@ static kiln_status load_solid(voxel_search *s, kiln_error *err)
     return KILN_OK;
 }
 
-/* The seed's voxel, or the nearest to it in the grid of the scene. */
-static void find_seed(const voxel_search *s, int32_t out[3])
+/* The seed's voxel, or the nearest to it in the grid of the scene. Returns whether it is its own. */
+static bool find_seed(const voxel_search *s, int32_t out[3])
 {
+    bool own = true;
     for (int a = 0; a < 3; a++) {
         const double at = floor((s->o.seed[a] - s->o.origin[a] + s->grid.shift[a]) / s->o.size);
         const int32_t lo = KILN_VOXEL_SIDE * s->all_touch.lo[a],
                       hi = KILN_VOXEL_SIDE * s->all_touch.hi[a] + KILN_VOXEL_SIDE - 1;
+        own = own && at >= lo && at <= hi;
         out[a] = at < lo ? lo : at > hi ? hi : (int32_t)at;
     }
+    return own;
 }
 
 static kiln_status keep_cluster(voxel_search *s, kiln_error *err)
@@ -606,9 +610,9 @@ static kiln_status keep_cluster(voxel_search *s, kiln_error *err)
     KILN_TRY(load_solid(s, err));
     s->found.solid = count_solid(&s->table);
     if (s->found.solid == 0) return KILN_OK;
-    find_seed(s, from);
+    const bool own = find_seed(s, from);
     (void)kiln_voxel_nearest(&s->table, from, seed);
-    s->found.moved = memcmp(seed, from, sizeof seed) != 0;
+    s->found.moved = !own || memcmp(seed, from, sizeof seed) != 0;
     for (int a = 0; a < 3; a++)
         s->found.seed[a] = (seed[a] + 0.5) * s->o.size - s->grid.shift[a] + s->o.origin[a];
     KILN_TRY(kiln_voxel_cluster(&s->table, seed, &whole, err));

@@ -16,7 +16,7 @@ dropped() { python3 -c 'import json, sys; print(json.load(open(sys.argv[1]))["ru
 mkdir "$T/s"
 py scene "$T/s/scene.ply" $rows 100.03,-7,3 || fail "scene"
 kiln import "$T/s" "$T/start.db" >/dev/null && kiln knn "$T/start.db" >/dev/null || fail "start"
-floaters='--filter-floaters 0.1,0.3,1/250' cluster='--filter-cluster 0.1,0.5,0.005 --seed-pos 101.1,-7,3'
+floaters='--filter-floaters 0.1,0.3,1/250' cluster='--filter-cluster 0.1,0.5,2e-4 --seed-pos 101.1,-7,3'
 
 test_step 'the floaters that the definition says' && (
     again floaters
@@ -30,6 +30,96 @@ test_step 'the cluster that the definition says' && (
     again cluster
     # shellcheck disable=SC2086
     prune "$T/cluster.db" $off $cluster --threads 1
-    py dropped "$T/start.db" "$T/cluster.db" cluster 0.1 0.5 0.005 101.1,-7,3 || fail "see above"
+    py dropped "$T/start.db" "$T/cluster.db" cluster 0.1 0.5 2e-4 101.1,-7,3 || fail "see above"
     pruned "$T/cluster.db" >"$T/cluster"
+); result
+
+test_case 'the same on two threads, in parts, under a cap' && (
+    for how in '--threads 4' '--voxel-blocks 1500 --threads 2' '--ram 64M'; do
+        for rule in floaters cluster; do
+            again same
+            # shellcheck disable=SC2086
+            prune "$T/same.db" $off ${!rule} $how
+            diff "$T/$rule" <(pruned "$T/same.db") || fail "another layer by $rule with $how"
+        done
+    done
+); result
+
+test_case 'a dry run counts and writes nothing' && (
+    again dry
+    before=$(sha256sum <"$T/dry.db")
+    # shellcheck disable=SC2086
+    prune "$T/dry.db" $off $floaters --dry-run --json
+    [ "$(dropped "$T/out" filter-floaters)" = $((rows - $(kept "$T/floaters.db"))) ] || fail "$(head -c 2000 "$T/out")"
+    [ "$(sha256sum <"$T/dry.db")" = "$before" ] || fail "a dry run writes"
+); result
+
+test_case 'stored, off again, and resumed after a kill' && (
+    cp "$T/floaters.db" "$T/stored.db"
+    prune "$T/stored.db"
+    grep -q 'nothing to do' "$T/err" || fail "$(cat "$T/err")"
+    prune "$T/stored.db" --filter-floaters off
+    [ "$(kept "$T/stored.db")" = $rows ] || fail "off drops rows"
+    for unit in cluster statistics; do # while it is searched for, and when it is stored
+        again killed
+        # shellcheck disable=SC2086
+        KILN_FAULT="unit=$unit:hang" killed_when_stored "$T/killed.db" prune 1 timeout -s KILL 3 "$KILN_BIN/kiln-prune" "$T/killed.db" $off $cluster || true
+        [ "$(stored "$T/killed.db" prune)" = $([ $unit = cluster ] && echo 0 || echo 1) ] || fail "units that are stored after a kill in $unit"
+        # shellcheck disable=SC2086
+        prune "$T/killed.db" $off $cluster
+        diff "$T/cluster" <(pruned "$T/killed.db") || fail "another layer after a kill in $unit"
+    done
+    ls "$T" | grep -q 'killed.*scratch' && fail "scratch stays: $(ls "$T")"
+    true
+); result
+
+test_case 'a row counts for the rule that comes first, and each rule judges the whole scene' && (
+    again both
+    # shellcheck disable=SC2086
+    prune "$T/both.db" $off $floaters $cluster --outlier-sor 8,2 --merge --json
+    py split "$T/out" "$T/start.db" "$T/floaters.db" "$T/cluster.db" || fail "see above"
+); result
+
+test_case 'defaults, and a seed in an empty place' && (
+    again on
+    prune "$T/on.db" --filter-floaters on --filter-cluster 0.2,0.5,0.1 --seed-pos 100,0,0 --dry-run --json
+    python3 -c 'import json, sys; d = json.load(open(sys.argv[1])); assert d["rules"]["filter-floaters"]["dropped"] > 0, d["rules"]' "$T/out" || fail "on"
+    grep -q 'the voxel at --seed-pos is not solid; the cluster begins at the nearest one, at ' "$T/err" || fail "$(cat "$T/err")"
+); result
+
+test_case 'nothing is solid: all is dropped, with a warning' && (
+    again empty
+    prune "$T/empty.db" --filter-cluster 0.001,0.999999
+    grep -q 'no voxel is solid, so --filter-cluster drops everything' "$T/err" || fail "$(cat "$T/err")"
+    grep -q 'ALL 66000 Gaussians are dropped' "$T/err" || fail "$(cat "$T/err")"
+); result
+
+test_case 'what they cannot take is refused' && (
+    again bad
+    for bad in 0 -1 0.1,0 0.1,1 0.1,0.5,-1 0.1,0.5,1/0 0.1, ,0.1 0.1,0.5,0.1,2 inf x off,2; do
+        must 2 "$KILN_BIN/kiln-prune" "$T/bad.db" --filter-floaters "$bad"
+        grep -q -- '--filter-floaters takes SIZE\[,OPACITY\[,MIN\]\]' "$T/err" || fail "$bad: $(cat "$T/err")"
+        must 2 "$KILN_BIN/kiln-prune" "$T/bad.db" --filter-cluster "$bad"
+        grep -q -- '--filter-cluster takes RES\[,OPACITY\[,MIN\]\]' "$T/err" || fail "$bad: $(cat "$T/err")"
+    done
+    must 5 "$KILN_BIN/kiln-prune" "$T/bad.db" --filter-floaters on --ram 8M
+    grep -q 'the least that works is --ram' "$T/err" || fail "$(cat "$T/err")"
+); result
+
+test_case 'over hosts: the same layer' && (
+    export KILN_ROUND_S=0
+    again hosts
+    for round in 1 2 3 4 5 6 7 8 9; do
+        how='--plan --tasks 2'
+        [ $round = 1 ] || how="--gather $T/hosts.parts --remove-parts"
+        # shellcheck disable=SC2086
+        prune "$T/hosts.db" $off $cluster $how
+        [ -e "$T/hosts.db.claim" ] || break
+        for shard in 1 2; do
+            # shellcheck disable=SC2086
+            prune "$T/hosts.db" $off $cluster --shard $shard/2 --part "$T/hosts.parts"
+        done
+    done
+    [ $round -gt 1 ] || fail "nothing is shared out"
+    diff "$T/cluster" <(pruned "$T/hosts.db") || fail "hosts come to another layer"
 ); result
