@@ -80,7 +80,9 @@ typedef struct {
     cell_of_block *order; /* [capacity] */
     voxel_cell *cells;    /* [capacity] */
     uint32_t n_cells;
-    uint64_t meetings;     /* of boxes of rows with wanted blocks, so far */
+    /* blocks that rows have asked for, of the part in work and of those before; and how often boxes
+     * of rows met wanted blocks */
+    uint64_t asked_of_part, asked, meetings;
     kiln_voxel_box *parts; /* [n_parts] that are still to be done */
     uint32_t n_parts;
     int fd, reads; /* of the solid blocks of a cluster */
@@ -185,10 +187,14 @@ static kiln_voxel_box common_box(const kiln_voxel_box *p, const kiln_voxel_box *
     return out;
 }
 
-static bool is_empty(const kiln_voxel_box *b)
+static uint64_t blocks_of(const kiln_voxel_box *b)
 {
-    return b->lo[0] > b->hi[0] || b->lo[1] > b->hi[1] || b->lo[2] > b->hi[2];
+    uint64_t n = 1;
+    for (int a = 0; a < 3; a++) n *= b->lo[a] > b->hi[a] ? 0 : (uint64_t)(b->hi[a] - b->lo[a]) + 1;
+    return n;
 }
+
+static bool is_empty(const kiln_voxel_box *b) { return blocks_of(b) == 0; }
 
 /* ---- where rows are -------------------------------------------------------------------------- */
 /* A row that fills its own voxel is no floater. Nor are others known to be: one outside of the grid
@@ -288,6 +294,9 @@ static void want_row(voxel_search *s, const kiln_voxel_row *row, const kiln_voxe
     (void)kiln_voxel_centre(&s->grid, row, own);
     kiln_voxel_box box = box_of_round(s, row, own);
     box = common_box(&box, part);
+    const uint64_t asked = blocks_of(&box);
+#pragma omp atomic
+    s->asked_of_part += asked;
     for (at[2] = box.lo[2]; at[2] <= box.hi[2]; at[2]++)
         for (at[1] = box.lo[1]; at[1] <= box.hi[1]; at[1]++)
             for (at[0] = box.lo[0]; at[0] <= box.hi[0]; at[0]++) {
@@ -335,16 +344,53 @@ static void pass_rows(voxel_search *s, uint32_t block, const voxel_rows *r,
     }
 }
 
-/* Depends on neither parts nor threads: each wanted block is in one part. */
-static kiln_status check_meetings(const voxel_search *s, kiln_error *err)
+/* The blocks that all rows would ask for in voxels of this size. */
+static kiln_status count_asked(const voxel_search *s, double size, double *out, kiln_error *err)
 {
-    const double n = (double)s->in->layer->count;
-    if ((double)s->meetings <= fmax(MEETINGS_OF_SCENE, MEETINGS_OF_ROW * n)) return KILN_OK;
+    const kiln_voxel_grid g = kiln_voxel_grid_of(size, s->o.origin);
+    double sum = 0;
+    for (uint32_t b = 0; b < s->in->layer->n_chunks; b++) {
+        voxel_rows r;
+        if (s->in->layer->chunks[b].count == 0) continue;
+        KILN_TRY(get_voxel_rows(s, b, &r, err));
+        for (uint64_t i = 0; i < r.n; i++) {
+            kiln_voxel_row row;
+            make_voxel_row(&g, &r, i, &row);
+            if (row.inside) sum += (double)blocks_of(&row.meets);
+        }
+    }
+    *out = sum;
+    return KILN_OK;
+}
+
+static double most_asked(const voxel_search *s)
+{
+    return fmax(ASKED_OF_SCENE, ASKED_OF_ROW * (double)s->in->layer->count);
+}
+
+static kiln_status refuse_size(const voxel_search *s, kiln_error *err)
+{
+    const char *option = s->o.cluster ? "cluster" : "floaters";
+    double size = s->o.size, asked;
+    do {
+        size *= 2;
+        KILN_TRY(count_asked(s, size, &asked, err));
+    } while (asked > most_asked(s));
     return kiln_fail(
         err, KILN_E_INPUT,
-        "--filter-%s: voxels of %g are too small for the large Gaussians of this scene, "
-        "so the search would take hours; take voxels of %g",
-        s->o.cluster ? "cluster" : "floaters", s->o.size, 2 * s->o.size);
+        "--filter-%s: voxels of %g are so much smaller than the scene's Gaussians that "
+        "the search would take hours; take --filter-%s %g",
+        option, s->o.size, option, size);
+}
+
+/* Depends on neither parts nor threads: each block is in one part. */
+static kiln_status check_work(const voxel_search *s, kiln_error *err)
+{
+    const double n = (double)s->in->layer->count;
+    return (double)s->asked > most_asked(s) ||
+                   (double)s->meetings > fmax(MEETINGS_OF_SCENE, MEETINGS_OF_ROW * n)
+               ? refuse_size(s, err)
+               : KILN_OK;
 }
 
 static kiln_status pass_part(voxel_search *s, const kiln_voxel_box *part, const voxel_pass *pass,
@@ -355,7 +401,7 @@ static kiln_status pass_part(voxel_search *s, const kiln_voxel_box *part, const 
         if (are_apart(&pass->boxes[b], part)) continue;
         KILN_TRY(get_voxel_rows(s, b, &r, err));
         pass_rows(s, b, &r, part, pass);
-        KILN_TRY(check_meetings(s, err));
+        KILN_TRY(check_work(s, err));
     }
     return KILN_OK;
 }
@@ -438,8 +484,7 @@ static void sum_fn(voxel_search *s, const kiln_voxel_row *row, const kiln_voxel_
 {
     (void)strays, (void)bit;
     const kiln_voxel_box box = common_box(&row->touches, part);
-    double n = 1;
-    for (int a = 0; a < 3; a++) n *= box.lo[a] > box.hi[a] ? 0 : (double)box.hi[a] - box.lo[a] + 1;
+    const uint64_t n = blocks_of(&box);
     if (n == 0) return;
     const bool few = n <= FEW_BLOCKS || n < s->n_cells;
     const uint64_t met = few ? add_by_blocks(s, row, &box) : add_by_cells(s, row, &box);
@@ -644,7 +689,9 @@ static kiln_status search_parts(voxel_search *s, kiln_error *err)
     while (s->n_parts > 0) {
         const kiln_voxel_box part = s->parts[--s->n_parts];
         kiln_voxel_table_clear(&s->table);
+        s->asked_of_part = 0;
         KILN_TRY(pass_part(s, &part, &want, err));
+        if (!kiln_voxel_table_is_full(&s->table)) s->asked += s->asked_of_part;
         KILN_TRY(kiln_voxel_table_is_full(&s->table) ? halve_part(s, &part, err)
                                                      : finish_part(s, &part, err));
     }
@@ -655,6 +702,9 @@ static kiln_status search_rounds(voxel_search *s, kiln_error *err)
 {
     static const int32_t ends[] = {0, 1, 3, 2 * KILN_VOXEL_BLOCKS};
     const size_t n = sizeof ends / sizeof *ends;
+    double asked = 0;
+    if (s->o.cluster) KILN_TRY(count_asked(s, s->o.size, &asked, err));
+    if (asked > most_asked(s)) return refuse_size(s, err);
     KILN_TRY(kiln_voxel_table_make(s->o.capacity, true, &s->table, err));
     for (size_t i = s->o.cluster ? n - 1 : 0; i < n; i++) {
         s->from = i == 0 || s->o.cluster ? 0 : ends[i - 1] + 1;

@@ -21,7 +21,7 @@ def scene(path, rows, shift):
     xyz = np.concatenate([shell, ball + (1.9, 0.3, -0.4), r.uniform(-2.5, 2.5, loose.shape), rest])
     sigmas = np.exp(r.uniform(np.log(0.004), np.log(0.035), xyz.shape))
     sigmas[sum(counts[:2]):] *= 2
-    needles, large = slice(-len(rest), -20), slice(-20, None)
+    needles, large = slice(-len(rest), -8), slice(-8, None)
     sigmas[needles] = r.uniform(0.003, 0.02, sigmas[needles].shape)
     sigmas[needles, 1] = r.uniform(0.1, 0.3, sigmas[needles, 1].shape)
     sigmas[large] = r.uniform(0.5, 0.8, sigmas[large].shape)
