@@ -205,8 +205,9 @@ static json_t *touched_json(const kiln_prune_report *r)
 
 static json_t *cluster_json(const kiln_prune_voxels_found *c)
 {
-    json_t *seed =
-        c->solid ? json_pack("[f,f,f]", c->seed[0], c->seed[1], c->seed[2]) : json_null();
+    json_t *seed = c->solid ? json_array() : json_null();
+    for (int a = 0; a < 3 && c->solid; a++)
+        (void)json_array_append_new(seed, kiln_json_real(c->seed[a]));
     return json_pack("{s:I, s:I, s:o}", "solid_voxels", (json_int_t)c->solid, "cluster_voxels",
                      (json_int_t)c->kept, "begins_at", seed);
 }

@@ -47,13 +47,13 @@ typedef struct {
     uint32_t n_looks, n_masks;
     /* NULL: none; of all blocks, as kiln_prune_unit says; those of a curve behind them */
     uint8_t *marks;
-    uint8_t *strays;      /* NULL: none; of all blocks, as kiln_prune_unit says */
-    uint64_t stray_bytes; /* of these; 0: none */
+    uint8_t *strays;                 /* NULL: none; of all blocks, as kiln_prune_unit says */
+    uint64_t stray_bytes;            /* of these; 0: none */
     kiln_prune_voxels_found cluster; /* of --filter-cluster, where it is on */
-    uint64_t n_left;        /* rows that the other rules leave */
-    kiln_prune_curve curve; /* sum over cameras; of a dry run */
-    kiln_unit *blocks;      /* [n_blocks], of the input's those that have spacing */
-    uint32_t *block_of;     /* [n_blocks] which of the input's it is */
+    uint64_t n_left;                 /* rows that the other rules leave */
+    kiln_prune_curve curve;          /* sum over cameras; of a dry run */
+    kiln_unit *blocks;               /* [n_blocks], of the input's those that have spacing */
+    uint32_t *block_of;              /* [n_blocks] which of the input's it is */
     uint32_t n_blocks;
     /* [2 * input->n_chunks] what became of each block, as kiln_prune_request has it */
     uint32_t *kept;

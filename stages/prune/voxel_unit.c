@@ -1,5 +1,5 @@
-/* voxel_unit -- --filter-floaters and --filter-cluster: which rows of the whole layer touch no solid
- * voxel, or none of the cluster (voxel_math.h says what that means).
+/* voxel_unit -- --filter-floaters and --filter-cluster: which rows of the whole layer touch no
+ * solid voxel, or none of the cluster (voxel_math.h says what that means).
  *
  * The grid may have more blocks than memory. So it is taken in parts, boxes of blocks whose sums
  * have room. Of each part
@@ -13,8 +13,8 @@
  *          since those of all parts must be there. Then they are in memory at a time, 8 bytes of
  *          bits a block instead of 256 of sums, and one pass keeps rows.
  *
- * Most rows of floaters are decided near their mean. So all parts are taken several times, in rounds:
- * first with the blocks of means, at last with all.
+ * Most rows of floaters are decided near their mean. So all parts are taken several times, in
+ * rounds: first with the blocks of means, at last with all.
  *
  * Sums are integers, and any part may keep a row, so no bit depends on parts or threads.
  *
@@ -37,9 +37,9 @@ enum {
     CELL_SHIFT = 3,       /* a cell has 8 blocks along an axis */
     FEW_BLOCKS = 32,      /* of a box, which is looked through without cells */
 };
-/* Blocks that rows may ask for on average, and those of a small scene in all; and wanted blocks that
- * their boxes may meet. Beyond it voxels are far smaller than Gaussians, and the search would take
- * hours. */
+/* Blocks that rows may ask for on average, and those of a small scene in all; and wanted blocks
+ * that their boxes may meet. Beyond it voxels are far smaller than Gaussians, and the search would
+ * take hours. */
 #define ASKED_OF_ROW 0x1p7
 #define ASKED_OF_SCENE 0x1p24
 #define MEETINGS_OF_ROW 0x1p14
@@ -194,7 +194,7 @@ static uint64_t blocks_of(const kiln_voxel_box *b)
     return n;
 }
 
-static bool is_empty(const kiln_voxel_box *b) { return blocks_of(b) == 0; }
+static bool box_is_empty(const kiln_voxel_box *b) { return blocks_of(b) == 0; }
 
 /* ---- where rows are -------------------------------------------------------------------------- */
 /* A row that fills its own voxel is no floater. Nor are others known to be: one outside of the grid
@@ -252,7 +252,7 @@ static bool has_block(const kiln_voxel_box *b, const int32_t block[3])
 static bool are_apart(const kiln_voxel_box *p, const kiln_voxel_box *q)
 {
     const kiln_voxel_box both = common_box(p, q);
-    return is_empty(&both);
+    return box_is_empty(&both);
 }
 
 /* ---- what is wanted -------------------------------------------------------------------------- */
@@ -634,7 +634,8 @@ static kiln_status load_solid(voxel_search *s, kiln_error *err)
     return KILN_OK;
 }
 
-/* The seed's voxel, or the nearest to it in the grid of the scene. Returns whether it is its own. */
+/* The seed's voxel, or the nearest to it in the grid of the scene. Returns whether it is its
+ * own. */
 static bool find_seed(const voxel_search *s, int32_t out[3])
 {
     bool own = true;

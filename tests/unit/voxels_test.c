@@ -1,5 +1,5 @@
-/* voxels_test -- the arithmetic of voxels against its definition, the sparse grid from many threads,
- * and the flood against one over single voxels. */
+/* voxels_test -- the arithmetic of voxels against its definition, the sparse grid from many
+ * threads, and the flood against one over single voxels. */
 #include "stages/prune/voxel_cluster.h"
 
 #include <math.h>
