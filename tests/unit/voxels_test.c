@@ -45,6 +45,14 @@ static void densities_are_at_the_nearest_point(void **state)
     assert_int_equal(kiln_voxel_need(1 - exp(-0.5)), KILN_VOXEL_UNIT / 2);
 }
 
+static void its_exp_is_exp(void **state)
+{
+    (void)state;
+    for (double x = -20; x <= 0; x += 0.0009765625)
+        assert_near(kiln_voxel_exp(x) / exp(x), 1, 1e-13);
+    assert_true(kiln_voxel_exp(0) == 1);
+}
+
 static void hits_are_at_centres(void **state)
 {
     (void)state;
@@ -209,6 +217,7 @@ int main(void)
 {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(densities_are_at_the_nearest_point),
+        cmocka_unit_test(its_exp_is_exp),
         cmocka_unit_test(hits_are_at_centres),
         cmocka_unit_test(the_grid_is_the_scenes),
         cmocka_unit_test(sums_do_not_depend_on_threads),
