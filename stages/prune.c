@@ -21,6 +21,7 @@
 #include "stages/prune/pruned_blocks.h"
 #include "stages/prune/pruning.h"
 #include "stages/prune/stray_rows.h"
+#include "stages/prune/voxel_rows.h"
 
 #include <math.h>
 #include <stdlib.h>
@@ -51,6 +52,10 @@ static const kiln_opt options[] = {
                        "merge Gaussians that are at most this many median spacings apart",
                        .def = "0.1", .range = "0..10",
                        .brief = "merge within this many median spacings", .flags = KILN_KEYED),
+    KILN_OPTION_NUMBER("seed-pos", &o.rules.seed_pos, "X,Y,Z",
+                       "where the cluster of --filter-cluster begins; the nearest solid voxel "
+                       "stands for it, in the coordinates of the source",
+                       .def = "0,0,0", .flags = KILN_KEYED),
     KILN_OPTION_BOOL("dry-run", &o.dry_run, "say what would happen, write nothing", .letter = 'n',
                      .flags = KILN_ONCE),
     KILN_OPTION_BOOL("all-cameras", &o.all_cameras,
@@ -61,6 +66,9 @@ static const kiln_opt options[] = {
     KILN_OPTION_NUMBER("outlier-range", &o.outlier_range, "N",
                        "rows of a range of --outlier-sor; 0: chosen by rows and memory", .def = "0",
                        .range = "0..4294967294", .flags = KILN_HIDDEN),
+    KILN_OPTION_NUMBER("voxel-blocks", &o.voxel_blocks, "N",
+                       "blocks of voxels in memory at a time; 0: chosen by rows and memory",
+                       .def = "0", .range = "0..4194304", .flags = KILN_HIDDEN),
     KILN_OPTION_PATH("against", &o.against, "MANIFEST",
                      "also print the scales of this other bake, to compare"),
     KILN_OPTION_END,
@@ -72,6 +80,8 @@ static const kiln_opt_check checks[] = {KILN_FILTER_CHECKS,
                                         {"drop-row", kiln_drop_row_check},
                                         {"keep", kiln_keep_check},
                                         {"outlier-sor", kiln_outlier_sor_check},
+                                        {"filter-floaters", kiln_filter_floaters_check},
+                                        {"filter-cluster", kiln_filter_cluster_check},
                                         {"sizes", kiln_pruning_sizes_check},
                                         {NULL, NULL}};
 
@@ -175,14 +185,14 @@ static kiln_status need_ram(kiln_run *r, const kiln_pruning *p, kiln_error *err)
     /* what a camera is weighed with */
     const uint64_t of_block = sizeof(uint32_t) + kiln_prune_marks_bytes(p->size.blocks.rows);
     const uint64_t marks = kiln_prune_auto_rules(&o.rules) ? p->input->n_chunks * of_block : 0;
-    const uint64_t strays =
-        strcmp(o.rules.outlier_sor, "off") != 0 ? kiln_pruning_stray_bytes(p) : 0;
+    const uint64_t strays = kiln_pruning_strays_bytes(p);
     const uint64_t view = kiln_prune_pairs_ram(&p->size, TILE_ROWS) + kiln_pruning_filters_ram(p) +
                           kiln_shared_payload_ram(kiln_max_u64(p->n_rows * sizeof *p->rows, marks) +
                                                   kiln_pruning_asked_bytes(p) + strays);
     KILN_TRY(foresee_views(r, p, view, err));
     KILN_TRY(kiln_pruning_foresee_looks(r, p, err));
     KILN_TRY(kiln_pruning_foresee_strays(r, p, err));
+    KILN_TRY(kiln_pruning_foresee_voxels(r, p, err));
     kiln_run_foresee_ram(r, block, p->input->n_chunks);
     if (o.rules.merge) kiln_run_foresee_ram(r, kiln_prune_merges_ram(&p->size), 1);
     if (o.rules.merge)
@@ -379,6 +389,7 @@ static kiln_status bound_views(kiln_run *r, kiln_error *err)
 static kiln_status report_pruning(kiln_run *r, const kiln_pruning *p, kiln_error *err)
 {
     const bool synthetic = p->n_cameras > 0 && p->cameras[0].synthetic;
+    const bool cluster = strcmp(o.rules.filter_cluster, "off") != 0;
     const kiln_prune_report what = {.given = &o.rules,
                                     .options = &p->chosen,
                                     .judgement = &p->judgement,
@@ -394,6 +405,7 @@ static kiln_status report_pruning(kiln_run *r, const kiln_pruning *p, kiln_error
                                     .looks = p->n_looks,
                                     .masks = p->n_masks,
                                     .curve = p->n_looks > 0 && o.dry_run ? &p->curve : NULL,
+                                    .cluster = cluster ? &p->cluster : NULL,
                                     .dry_run = o.dry_run,
                                     .all = kiln_run_prints_all(r, o.dry_run) || asks_for_numbers()};
     KILN_TRY(kiln_prune_report_json(&what, kiln_run_report(r), err));
@@ -422,6 +434,7 @@ static kiln_status bake_pruned(kiln_run *r, kiln_pruning *p, kiln_error *err)
     KILN_TRY(need_ram(r, p, err));
     KILN_TRY(expect_work(r, p, n_sizes, err));
     KILN_TRY(kiln_pruning_find_strays(r, p, err));
+    KILN_TRY(kiln_pruning_search_voxels(r, p, err));
     KILN_TRY(take_statistics(r, p, err));
     KILN_TRY(find_merges(r, p, err));
     KILN_TRY(kiln_pruning_judge(r, p, err));

@@ -39,6 +39,8 @@ KILN_C_BEGIN
     RULE(crop_sphere, 3)          \
     RULE(outlier, 4)              \
     RULE(outlier_sor, 14)         \
+    RULE(filter_floaters, 15)     \
+    RULE(filter_cluster, 16)      \
     RULE(min_scale, 5)            \
     RULE(max_spacing, 6)          \
     RULE(max_scale, 7)            \
@@ -70,6 +72,8 @@ typedef enum {
     KILN_PRUNE_HIDDEN = 4,   /* too little of it is visible */
     KILN_PRUNE_UNCHOSEN = 5, /* others have higher scores */
     KILN_PRUNE_STRAY = 6,    /* it is far from its neighbours, by the statistics of the scene */
+    KILN_PRUNE_FLOATER = 7,  /* it touches no solid voxel */
+    KILN_PRUNE_APART = 8,    /* it does not touch the cluster of voxels */
 } kiln_prune_mark;
 typedef enum { KILN_PRUNE_CLAMP = 0, KILN_PRUNE_DROP = 1 } kiln_prune_policy;
 

@@ -124,6 +124,20 @@ static inline KILN_HD int kiln_prune_step_outlier_sor(const kiln_prune_rules *r,
     return kiln_prune_if(one->mark == KILN_PRUNE_STRAY, KILN_PRUNE_DROP);
 }
 
+static inline KILN_HD int kiln_prune_step_filter_floaters(const kiln_prune_rules *r,
+                                                          const kiln_prune_one *one)
+{
+    (void)r;
+    return kiln_prune_if(one->mark == KILN_PRUNE_FLOATER, KILN_PRUNE_DROP);
+}
+
+static inline KILN_HD int kiln_prune_step_filter_cluster(const kiln_prune_rules *r,
+                                                         const kiln_prune_one *one)
+{
+    (void)r;
+    return kiln_prune_if(one->mark == KILN_PRUNE_APART, KILN_PRUNE_DROP);
+}
+
 static inline KILN_HD int kiln_prune_step_min_scale(const kiln_prune_rules *r, kiln_prune_one *one)
 {
     return kiln_prune_if(kiln_prune_raise(one->log_scale, r->min_scale), r->min_scale_policy);

@@ -69,7 +69,7 @@ static kiln_status gather_block(kiln_worker *w, kiln_prune_input *in, const kiln
         a->block[first + i] = block;
         a->row[first + i] = (uint32_t)i;
         a->skip[first + i] =
-            in_rows(q, ((const uint32_t *)data)[i]) || kiln_prune_is_stray(in, q, block, i);
+            in_rows(q, ((const uint32_t *)data)[i]) || kiln_prune_stray_of(in, q, block, i);
     }
     return KILN_OK;
 }

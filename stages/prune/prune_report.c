@@ -203,6 +203,15 @@ static json_t *touched_json(const kiln_prune_report *r)
     return out;
 }
 
+static json_t *cluster_json(const kiln_prune_voxels_found *c)
+{
+    json_t *seed = c->solid ? json_array() : json_null();
+    for (int a = 0; a < 3 && c->solid; a++)
+        (void)json_array_append_new(seed, kiln_json_real(c->seed[a]));
+    return json_pack("{s:I, s:I, s:o}", "solid_voxels", (json_int_t)c->solid, "cluster_voxels",
+                     (json_int_t)c->kept, "begins_at", seed);
+}
+
 kiln_status kiln_prune_report_json(const kiln_prune_report *r, json_t *out, kiln_error *err)
 {
     const kiln_tally *t = r->tally;
@@ -223,6 +232,8 @@ kiln_status kiln_prune_report_json(const kiln_prune_report *r, json_t *out, kiln
         failed = json_object_set_new(
             out, "asked",
             json_pack("{s:i, s:i}", "cameras", (int)r->looks, "masks", (int)r->masks));
+    if (r->cluster && !failed)
+        failed = json_object_set_new(out, "cluster", cluster_json(r->cluster));
     if (r->curve && !failed) failed = json_object_set_new(out, "curve", curve_json(r));
     if (r->other && !failed)
         failed = json_object_set_new(out, "against",
@@ -446,6 +457,13 @@ static void print_asked(const kiln_prune_report *r)
     kiln_print_gap();
 }
 
+static void print_cluster(const kiln_prune_report *r)
+{
+    if (r->cluster)
+        kiln_print("the cluster has %" PRIu64 " of %s", r->cluster->kept,
+                   KILN_COUNT(r->cluster->solid, "solid voxel"));
+}
+
 static void print_counts(const kiln_prune_report *r)
 {
     const kiln_tally *t = r->tally;
@@ -478,6 +496,7 @@ void kiln_prune_report_print(const kiln_prune_report *r)
 {
     print_counts(r);
     print_rules(r);
+    print_cluster(r);
     print_asked(r);
     print_curve(r);
     print_would(r);
@@ -540,6 +559,21 @@ static kiln_status warn_of_auto(const kiln_prune_report *r, json_t *report, kiln
         j->touched == 1 ? "it" : "them");
 }
 
+static kiln_status warn_of_cluster(const kiln_prune_report *r, json_t *report, kiln_error *err)
+{
+    const kiln_prune_voxels_found *c = r->cluster;
+    if (!c) return KILN_OK;
+    if (c->solid == 0)
+        return warn_and_keep(report, err,
+                             "no voxel is solid, so --filter-cluster drops everything; take a "
+                             "larger RES or a smaller OPACITY");
+    if (!c->moved) return KILN_OK;
+    return warn_and_keep(report, err,
+                         "the voxel at --seed-pos is not solid; the cluster begins at the nearest "
+                         "one, at %.6g,%.6g,%.6g",
+                         c->seed[0], c->seed[1], c->seed[2]);
+}
+
 kiln_status kiln_prune_report_warn(const kiln_prune_report *r, uint64_t n_named, json_t *report,
                                    kiln_error *err)
 {
@@ -550,6 +584,7 @@ kiln_status kiln_prune_report_warn(const kiln_prune_report *r, uint64_t n_named,
                                "rule that did it: switch it off with "
                                "--RULE off, or --reset",
                                KILN_COUNT(t->rows, "Gaussian is|Gaussians are")));
+    KILN_TRY(warn_of_cluster(r, report, err));
     if (t->counts[KILN_PRUNE_drop_row][0] < n_named)
         KILN_TRY(warn_and_keep(
             report, err, "%" PRIu64 " of %s not in the scene",

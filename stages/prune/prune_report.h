@@ -45,7 +45,8 @@ typedef struct {
     uint32_t n_views;
     /* cameras that rules have asked what they see, and how many of their photos have masks */
     uint32_t looks, masks;
-    const kiln_prune_curve *curve; /* of a dry run with such rules; NULL: none */
+    const kiln_prune_curve *curve;          /* of a dry run with such rules; NULL: none */
+    const kiln_prune_voxels_found *cluster; /* of --filter-cluster; NULL: it is off */
     bool dry_run;
     bool all; /* print all tables, not the summary alone */
 } kiln_prune_report;
@@ -58,8 +59,8 @@ kiln_status kiln_prune_report_json(const kiln_prune_report *r, json_t *out,
                                    kiln_error *err) KILN_MUST_CHECK;
 /* stdout; the engine checks it at the end */
 void kiln_prune_report_print(const kiln_prune_report *r);
-/* Warnings to stderr: everything dropped, rows named that do not exist, scales far from those of
- * the other bake. Each is also a meaning of `report` (stages/engine/meaning.h). KILN_E_NOMEM. */
+/* Warnings to stderr: everything dropped, rows named that do not exist, a seed without a voxel,
+ * scales far from those of the other bake. Each is also a meaning of `report` (stages/engine/meaning.h). KILN_E_NOMEM. */
 kiln_status kiln_prune_report_warn(const kiln_prune_report *r, uint64_t n_named, json_t *report,
                                    kiln_error *err) KILN_MUST_CHECK;
 

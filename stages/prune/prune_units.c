@@ -262,6 +262,8 @@ kiln_status kiln_prune_compute(kiln_worker *w, const char *name, const void *pay
         return kiln_prune_curve_unit(w, &q, err);
     case KILN_PRUNE_STRAYS:
         return kiln_prune_strays_unit(w, &q, err);
+    case KILN_PRUNE_VOXELS:
+        return kiln_prune_voxels_unit(w, &q, err);
     }
     return kiln_fail(err, KILN_E_BUG, "unit '%s' is of an unknown kind", name);
 }

@@ -37,6 +37,9 @@ typedef enum {
     /* of the layer; out: "strays": of each block kiln_prune_stray_bytes, a bit a row, from the
      * lowest of the first byte, 1: --outlier-sor drops it */
     KILN_PRUNE_STRAYS,
+    /* of the layer; out: "strays" likewise, of --filter-floaters or --filter-cluster; "voxels"
+     * (kiln_prune_voxels_found) */
+    KILN_PRUNE_VOXELS,
 } kiln_prune_unit_kind;
 
 /* A row that goes into another; (block, row in the block). Rows of one group follow each other,
@@ -121,7 +124,16 @@ typedef struct {
     uint64_t values;
 } kiln_prune_curve;
 
-/* Bits of the stray rows of any block, in bytes; largest: rows of the layer's largest block. */
+/* Which pass over the whole input drops a row, as two bits. */
+typedef enum {
+    KILN_STRAY_NOT,
+    KILN_STRAY_OUTLIER_SOR,
+    KILN_STRAY_FILTER_FLOATERS,
+    KILN_STRAY_FILTER_CLUSTER
+} kiln_stray;
+
+/* Bits of the rows of any block that such a pass drops, in bytes; largest: rows of the layer's
+ * largest block. */
 static inline uint64_t kiln_prune_stray_bytes(uint64_t largest) { return (largest + 7) / 8; }
 
 /* What a unit of STRAYS asks. range_rows 0: the whole layer is in memory. */
@@ -133,6 +145,22 @@ typedef struct {
     uint32_t neighbors, page_rows;
 } kiln_prune_sor;
 
+/* What a unit of VOXELS asks (voxel_math.h). */
+typedef struct {
+    double size, opacity, min;
+    double seed[3], origin[3]; /* of a cluster, in scene units; of the layer's means */
+    uint32_t capacity;         /* blocks of voxels whose sums are in memory at a time; 2 or more */
+    uint32_t cluster;          /* 1: --filter-cluster; 0: --filter-floaters */
+} kiln_prune_voxels;
+
+/* What it finds: solid voxels, those of the cluster, the middle of the one where the cluster
+ * begins, and whether that is not the seed's own. */
+typedef struct {
+    uint64_t solid, kept;
+    double seed[3];
+    uint64_t moved;
+} kiln_prune_voxels_found;
+
 typedef struct {
     kiln_filters filters; /* bound */
     double origin[3];
@@ -142,9 +170,10 @@ typedef struct {
  * shared payload of a camera, n_merges kiln_merged_row, n_rows u32 (source rows to drop,
  * ascending), n_kept u32 (PAIRS: what became of each block, then how many of its rows are touched;
  * WEIGHT: which of the marks in the text are those of each block, or KILN_PRUNE_NO_BLOCK),
- * mark_bytes of marks, stray_bytes of strays as STRAYS has them, text_bytes of text: of SCALES the
- * other manifest's path with its NUL, of WEIGHT marks, of STRAYS a kiln_prune_sor, of blocks and
- * other cameras a kiln_prune_filters where there are filters. A block gets the rows, merges, marks
+ * mark_bytes of marks, stray_bytes of strays (a kiln_stray of two bits a row, as marks), text_bytes
+ * of text: of SCALES the other manifest's path with its NUL, of WEIGHT marks, of STRAYS a
+ * kiln_prune_sor, of VOXELS a kiln_prune_voxels, of blocks and other cameras a kiln_prune_filters
+ * where there are filters. A block gets the rows, merges, marks
  * and strays that concern it, a camera all. Marks are two bits a row: 0, or which of the rules that
  * ask cameras drops it (1: min-contribution, 2: min-visibility, 3: keep). Of CURVE those of all
  * blocks follow, in which half, quarter, eighth (1, 2, 3) of the scores a row is. */
@@ -279,10 +308,10 @@ kiln_status kiln_prune_merge_plane(kiln_worker *w, kiln_prune_input *in,
                                    const kiln_plane *plane, float *data,
                                    kiln_error *err) KILN_MUST_CHECK;
 
-/* Is the row one of the request's strays? block: the only one whose strays it has, or any where it
- * has all. */
-bool kiln_prune_is_stray(const kiln_prune_input *in, const kiln_prune_request *q, uint32_t block,
-                         uint64_t row);
+/* Which pass over the whole input drops the row. block: the only one whose strays the request has,
+ * or any where it has all. */
+kiln_stray kiln_prune_stray_of(const kiln_prune_input *in, const kiln_prune_request *q,
+                               uint32_t block, uint64_t row);
 
 /* Which blocks a pass over a camera's scene counts (pair_scenes.c). */
 typedef enum {
@@ -315,6 +344,8 @@ kiln_status kiln_prune_left_unit(kiln_worker *w, const kiln_prune_request *q,
                                  kiln_error *err) KILN_MUST_CHECK;
 kiln_status kiln_prune_strays_unit(kiln_worker *w, const kiln_prune_request *q,
                                    kiln_error *err) KILN_MUST_CHECK;
+kiln_status kiln_prune_voxels_unit(kiln_worker *w, const kiln_prune_request *q,
+                                   kiln_error *err) KILN_MUST_CHECK;
 kiln_status kiln_prune_scores_unit(kiln_worker *w, const kiln_prune_request *q,
                                    kiln_error *err) KILN_MUST_CHECK;
 kiln_status kiln_prune_curve_unit(kiln_worker *w, const kiln_prune_request *q,
@@ -334,6 +365,9 @@ uint64_t kiln_prune_merges_ram(const kiln_prune_size *s);
 uint64_t kiln_prune_strays_ram(const kiln_layer *l, uint64_t largest, uint32_t neighbors,
                                uint64_t range_rows);
 uint64_t kiln_prune_strays_held(uint32_t n_blocks, uint64_t largest);
+/* Of VOXELS with sums of so many blocks in memory; and these sums alone. */
+uint64_t kiln_prune_voxels_ram(const kiln_layer *l, uint64_t largest, uint64_t capacity);
+uint64_t kiln_prune_voxels_table_bytes(uint64_t capacity);
 uint64_t kiln_prune_block_ram(const kiln_prune_size *s, bool merges);
 uint64_t kiln_prune_pairs_ram(const kiln_prune_size *s, uint32_t tiles_y);
 /* to decode ahead, at most, if there is room */

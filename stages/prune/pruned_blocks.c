@@ -39,8 +39,7 @@ kiln_status kiln_pruning_plan_block(kiln_run *r, const kiln_pruning *p, kiln_pru
     const uint64_t mark_bytes = kiln_prune_pairs_of_bits_bytes(p->size.blocks.rows);
     const uint8_t *asked =
         kind == KILN_PRUNE_BLOCK && p->marks ? p->marks + block * mark_bytes : NULL;
-    const uint64_t stray_bytes = kiln_prune_stray_bytes(p->size.blocks.rows);
-    const uint8_t *strays = p->strays ? p->strays + block * stray_bytes : NULL;
+    const uint8_t *strays = p->strays ? p->strays + block * mark_bytes : NULL;
     const uint32_t *rows = p->rows;
     uint64_t end = 0;
     /* not block, where some are missing */
@@ -48,7 +47,7 @@ kiln_status kiln_pruning_plan_block(kiln_run *r, const kiln_pruning *p, kiln_pru
     head.block = block;
     head.planes = kind == KILN_PRUNE_BLOCK && !kiln_run_is_once(r);
     head.mark_bytes = asked ? mark_bytes : 0;
-    head.stray_bytes = strays ? stray_bytes : 0;
+    head.stray_bytes = strays ? mark_bytes : 0;
     if (marks) head.auto_rules = p->judgement.rules;
     while (end < p->n_rows && p->rows[end] / KILN_BLOCK_ROWS < number) end++;
     rows += end;
@@ -67,7 +66,7 @@ kiln_status kiln_pruning_plan_block(kiln_run *r, const kiln_pruning *p, kiln_pru
     key_block(h, p, block);
     kiln_key_bytes(h, "rows", rows, head.n_rows * sizeof *rows);
     if (asked) kiln_key_bytes(h, "asked", asked, mark_bytes);
-    if (strays) kiln_key_bytes(h, "strays", strays, stray_bytes);
+    if (strays) kiln_key_bytes(h, "strays", strays, mark_bytes);
     for (uint64_t i = 0; i < p->n_merges; i++) {
         const kiln_merged_row *m = &p->merges[i];
         if (!concerns(m, block)) continue;

@@ -111,24 +111,48 @@ static kiln_status mark_keep(kiln_worker *w, kiln_prune_input *in, const kiln_pr
     return KILN_OK;
 }
 
-bool kiln_prune_is_stray(const kiln_prune_input *in, const kiln_prune_request *q, uint32_t block,
-                         uint64_t row)
+kiln_stray kiln_prune_stray_of(const kiln_prune_input *in, const kiln_prune_request *q,
+                               uint32_t block, uint64_t row)
 {
-    const uint64_t bytes = kiln_prune_stray_bytes(in->largest);
-    if (q->head->stray_bytes < bytes) return false;
+    const uint64_t bytes = kiln_prune_pairs_of_bits_bytes(in->largest);
+    if (q->head->stray_bytes < bytes) return KILN_STRAY_NOT;
     const uint8_t *strays = q->strays + (q->head->stray_bytes > bytes ? block * bytes : 0);
-    return strays[row >> 3] >> (row & 7) & 1;
+    return (kiln_stray)kiln_prune_two_bits(strays, row);
 }
 
 /* A row that another pass names counts for that one. */
+static void mark_strays_of(const kiln_prune_input *in, const kiln_prune_request *q, uint32_t block,
+                           kiln_stray pass, kiln_prune_mark mark, kiln_pruned_rows *r)
+{
+    for (uint64_t i = 0; i < r->n; i++)
+        if (r->mark[i] == KILN_PRUNE_STAY && kiln_prune_stray_of(in, q, block, i) == pass)
+            r->mark[i] = (uint8_t)mark;
+}
+
 static kiln_status mark_outlier_sor(kiln_worker *w, kiln_prune_input *in,
                                     const kiln_prune_request *q, uint32_t block,
                                     kiln_pruned_rows *r, kiln_error *err)
 {
     (void)w, (void)err;
-    for (uint64_t i = 0; i < r->n; i++)
-        if (r->mark[i] == KILN_PRUNE_STAY && kiln_prune_is_stray(in, q, block, i))
-            r->mark[i] = KILN_PRUNE_STRAY;
+    mark_strays_of(in, q, block, KILN_STRAY_OUTLIER_SOR, KILN_PRUNE_STRAY, r);
+    return KILN_OK;
+}
+
+static kiln_status mark_filter_floaters(kiln_worker *w, kiln_prune_input *in,
+                                        const kiln_prune_request *q, uint32_t block,
+                                        kiln_pruned_rows *r, kiln_error *err)
+{
+    (void)w, (void)err;
+    mark_strays_of(in, q, block, KILN_STRAY_FILTER_FLOATERS, KILN_PRUNE_FLOATER, r);
+    return KILN_OK;
+}
+
+static kiln_status mark_filter_cluster(kiln_worker *w, kiln_prune_input *in,
+                                       const kiln_prune_request *q, uint32_t block,
+                                       kiln_pruned_rows *r, kiln_error *err)
+{
+    (void)w, (void)err;
+    mark_strays_of(in, q, block, KILN_STRAY_FILTER_CLUSTER, KILN_PRUNE_APART, r);
     return KILN_OK;
 }
 

@@ -37,6 +37,39 @@ void kiln_pruning_release(kiln_pruning *p)
     kiln_layer_free(p->input);
 }
 
+/* ---- strays ---------------------------------------------------------------------------------- */
+static kiln_status put_strays(kiln_pruning *p, kiln_stray pass, const uint8_t *bits,
+                              kiln_error *err)
+{
+    const uint64_t of_block = kiln_prune_pairs_of_bits_bytes(p->size.blocks.rows),
+                   given = kiln_prune_stray_bytes(p->size.blocks.rows);
+    p->stray_bytes = kiln_pruning_strays_bytes(p);
+    if (!p->strays) KILN_TRY(KILN_ALLOC(&p->strays, p->stray_bytes, "stray rows", err));
+    for (uint32_t b = 0; b < p->input->n_chunks; b++) {
+        uint8_t *to = p->strays + b * of_block;
+        const uint8_t *from = bits + b * given;
+        for (uint64_t i = 0; i < p->input->chunks[b].count; i++)
+            if ((from[i >> 3] >> (i & 7) & 1) && !kiln_prune_two_bits(to, i))
+                kiln_prune_set_two_bits(to, i, pass);
+    }
+    return KILN_OK;
+}
+
+kiln_status kiln_pruning_take_strays(kiln_run *r, kiln_pruning *p, kiln_stray pass,
+                                     const kiln_unit *u, kiln_error *err)
+{
+    void *bits;
+    uint64_t bytes;
+    KILN_TRY(kiln_unit_data(r, u, "strays", &bits, &bytes, err));
+    const kiln_status st =
+        bytes == kiln_pruning_stray_bytes(p)
+            ? put_strays(p, pass, bits, err)
+            : kiln_unit_refuse(r, u, kiln_fail(err, KILN_E_IO, "it is not of this layer's rows"),
+                               err);
+    free(bits);
+    return st;
+}
+
 /* ---- cameras --------------------------------------------------------------------------------- */
 uint32_t kiln_pruning_forecast_cameras(const kiln_prune_values *o, uint32_t all)
 {

@@ -18,6 +18,9 @@ typedef struct {
     bool dry_run, all_cameras;
     const char *sizes, *against;
     uint64_t outlier_range; /* rows of a range of --outlier-sor; 0: as memory has room */
+    /* blocks of voxels of --filter-floaters and --filter-cluster in memory; 0: as memory has
+     * room */
+    uint32_t voxel_blocks;
     const char *filter_boxes, *filter_spheres, *filter_values;
 } kiln_prune_values;
 
@@ -44,12 +47,13 @@ typedef struct {
     uint32_t n_looks, n_masks;
     /* NULL: none; of all blocks, as kiln_prune_unit says; those of a curve behind them */
     uint8_t *marks;
-    uint8_t *strays;        /* NULL: none; of all blocks, as KILN_PRUNE_STRAYS says */
-    uint64_t stray_bytes;   /* of these; 0: none */
-    uint64_t n_left;        /* rows that the other rules leave */
-    kiln_prune_curve curve; /* sum over cameras; of a dry run */
-    kiln_unit *blocks;      /* [n_blocks], of the input's those that have spacing */
-    uint32_t *block_of;     /* [n_blocks] which of the input's it is */
+    uint8_t *strays;                 /* NULL: none; of all blocks, as kiln_prune_unit says */
+    uint64_t stray_bytes;            /* of these; 0: none */
+    kiln_prune_voxels_found cluster; /* of --filter-cluster, where it is on */
+    uint64_t n_left;                 /* rows that the other rules leave */
+    kiln_prune_curve curve;          /* sum over cameras; of a dry run */
+    kiln_unit *blocks;               /* [n_blocks], of the input's those that have spacing */
+    uint32_t *block_of;              /* [n_blocks] which of the input's it is */
     uint32_t n_blocks;
     /* [2 * input->n_chunks] what became of each block, as kiln_prune_request has it */
     uint32_t *kept;
@@ -94,11 +98,20 @@ static inline uint64_t kiln_pruning_asked_bytes(const kiln_pruning *p)
 {
     return p->n_looks > 0 ? kiln_pruning_mark_bytes(p) : 0;
 }
-/* Of the stray rows of all blocks. */
+/* Of the strays of all blocks: those of all passes together, where one is on; and what a pass
+ * gives. */
+static inline uint64_t kiln_pruning_strays_bytes(const kiln_pruning *p)
+{
+    return kiln_prune_finds_strays(&p->o->rules) ? kiln_pruning_mark_bytes(p) : 0;
+}
 static inline uint64_t kiln_pruning_stray_bytes(const kiln_pruning *p)
 {
     return p->input->n_chunks * kiln_prune_stray_bytes(p->size.blocks.rows);
 }
+/* Adds what a pass has found, the output "strays" of its unit, to p->strays. A row that an earlier
+ * pass drops stays of that one. Fails as kiln_unit_refuse. */
+kiln_status kiln_pruning_take_strays(kiln_run *r, kiln_pruning *p, kiln_stray pass,
+                                     const kiln_unit *u, kiln_error *err) KILN_MUST_CHECK;
 /* The larger of a length and exp(log_scale), which is 0 of a block without rows, whose log_scale is
  * -infinity. */
 static inline double kiln_pruning_larger(double a, double log_scale)

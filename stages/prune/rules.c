@@ -180,6 +180,81 @@ kiln_status kiln_outlier_sor_check(const char *text, kiln_error *err)
     return kiln_outlier_sor_parse(text, &neighbors, &sigmas, err);
 }
 
+/* One number, or a quotient such as 1/255; *at is moved behind it. */
+static bool parse_quotient(const char **at, double *out)
+{
+    double below = 1;
+    char *end;
+    if (strspn(*at, "0123456789.") == 0) return false;
+    *out = strtod(*at, &end);
+    if (*end == '/') {
+        const char *divisor = end + 1;
+        if (strspn(divisor, "0123456789.") == 0) return false;
+        below = strtod(divisor, &end);
+    }
+    *at = end;
+    *out /= below;
+    return isfinite(*out) && below > 0;
+}
+
+static bool parse_voxel_numbers(const char *text, kiln_voxel_rule *out)
+{
+    double *const numbers[] = {&out->size, &out->opacity, &out->min};
+    if (strcmp(text, "on") == 0) return true;
+    for (size_t i = 0; i < sizeof numbers / sizeof *numbers; i++) {
+        if (!parse_quotient(&text, numbers[i])) return false;
+        if (*text == '\0') return true;
+        if (*text++ != ',') return false;
+    }
+    return false; /* a fourth one */
+}
+
+static kiln_status parse_voxel_rule(const char *option, const char *size, const char *text,
+                                    kiln_voxel_rule *out, kiln_error *err)
+{
+    const double least = 1e-9, most = 1e9, faint = 1e-6, full = 0.999999;
+    out->on = strcmp(text, "off") != 0;
+    if (!out->on) return KILN_OK;
+    if (parse_voxel_numbers(text, out) && out->size >= least && out->size <= most &&
+        out->opacity >= faint && out->opacity <= full)
+        return KILN_OK;
+    return kiln_fail(err, KILN_E_USAGE,
+                     "--%s takes %s[,OPACITY[,MIN]], with a size from 1e-9 to 1e9, an opacity from "
+                     "0.000001 to 0.999999 and a contribution of 0 or more, or on, or off, not "
+                     "'%.100s'",
+                     option, size, text);
+}
+
+kiln_status kiln_filter_floaters_parse(const char *text, kiln_voxel_rule *out, kiln_error *err)
+{
+    *out = (kiln_voxel_rule){.size = 0.05, .opacity = 0.1, .min = 1.0 / 255};
+    return parse_voxel_rule("filter-floaters", "SIZE", text, out, err);
+}
+
+kiln_status kiln_filter_cluster_parse(const char *text, kiln_voxel_rule *out, kiln_error *err)
+{
+    *out = (kiln_voxel_rule){.size = 1, .opacity = 0.999, .min = 0.1};
+    return parse_voxel_rule("filter-cluster", "RES", text, out, err);
+}
+
+kiln_status kiln_filter_floaters_check(const char *text, kiln_error *err)
+{
+    kiln_voxel_rule rule;
+    return kiln_filter_floaters_parse(text, &rule, err);
+}
+
+kiln_status kiln_filter_cluster_check(const char *text, kiln_error *err)
+{
+    kiln_voxel_rule rule;
+    return kiln_filter_cluster_parse(text, &rule, err);
+}
+
+bool kiln_prune_finds_strays(const kiln_prune_options *o)
+{
+    return strcmp(o->outlier_sor, "off") != 0 || strcmp(o->filter_floaters, "off") != 0 ||
+           strcmp(o->filter_cluster, "off") != 0;
+}
+
 bool kiln_prune_asks_cameras(const kiln_prune_options *o)
 {
     return !isnan(o->min_contribution) || !isnan(o->min_visibility) || strcmp(o->keep, "off") != 0;
@@ -201,6 +276,8 @@ kiln_status kiln_prune_options_check(const kiln_prune_options *o, kiln_error *er
     KILN_TRY(kiln_crop_sphere_check(o->crop_sphere, err));
     KILN_TRY(kiln_keep_check(o->keep, err));
     KILN_TRY(kiln_outlier_sor_check(o->outlier_sor, err));
+    KILN_TRY(kiln_filter_floaters_check(o->filter_floaters, err));
+    KILN_TRY(kiln_filter_cluster_check(o->filter_cluster, err));
     return kiln_drop_row_check(o->drop_row, err);
 }
 
@@ -307,7 +384,7 @@ enum {
 #include "pipelines/stages.def"
 #undef STAGE
 };
-_Static_assert(KILN_PRUNE_RULES == 15 && VERSION_OF_prune == 4,
+_Static_assert(KILN_PRUNE_RULES == 17 && VERSION_OF_prune == 5,
                "a new rule changes the tally: raise prune's version in pipelines/stages.def, then "
                "write both numbers here");
 _Static_assert(0

@@ -23,6 +23,7 @@ typedef struct {
 #define DROP(...)
 #include "stages/prune/rules.def"
     double merge_distance; /* median spacings */
+    double seed_pos[3];    /* of filter_cluster, in the coordinates of the source */
 } kiln_prune_options;
 
 /* What rules.def says of a rule. Places are offsets in bytes. */
@@ -76,6 +77,21 @@ kiln_status kiln_keep_rows(const char *text, uint64_t n, uint64_t *out,
 kiln_status kiln_outlier_sor_parse(const char *text, uint32_t *neighbors, double *sigmas,
                                    kiln_error *err) KILN_MUST_CHECK;
 kiln_status kiln_outlier_sor_check(const char *text, kiln_error *err) KILN_MUST_CHECK;
+/* What --filter-floaters and --filter-cluster say: a voxel's side, the opacity from which on it is
+ * solid, and a Gaussian's least opacity in one. */
+typedef struct {
+    bool on;
+    double size, opacity, min;
+} kiln_voxel_rule;
+/* Read the texts of both. KILN_E_USAGE. */
+kiln_status kiln_filter_floaters_parse(const char *text, kiln_voxel_rule *out,
+                                       kiln_error *err) KILN_MUST_CHECK;
+kiln_status kiln_filter_cluster_parse(const char *text, kiln_voxel_rule *out,
+                                      kiln_error *err) KILN_MUST_CHECK;
+kiln_status kiln_filter_floaters_check(const char *text, kiln_error *err) KILN_MUST_CHECK;
+kiln_status kiln_filter_cluster_check(const char *text, kiln_error *err) KILN_MUST_CHECK;
+/* Is a rule on that is a pass over the whole input, before all others? */
+bool kiln_prune_finds_strays(const kiln_prune_options *o);
 /* Is a rule on that asks what training cameras see? */
 bool kiln_prune_asks_cameras(const kiln_prune_options *o);
 /* The same of one option, by its name and its stored value. */

@@ -36,7 +36,7 @@ kiln_status kiln_pruning_foresee_strays(kiln_run *r, const kiln_pruning *p, kiln
     if (neighbors == 0) return KILN_OK;
     uint64_t rows = p->o->outlier_range;
     if (!rows && p->input->count > STRAY_RANGE_ROWS_LEAST) rows = STRAY_RANGE_ROWS_LEAST;
-    kiln_run_foresee_parent(r, 2 * kiln_pruning_stray_bytes(p));
+    kiln_run_foresee_parent(r, kiln_pruning_stray_bytes(p) + 2 * kiln_pruning_strays_bytes(p));
     return kiln_run_need_ram(r, strays_ram(p, neighbors, rows), "stray rows", err);
 }
 
@@ -77,7 +77,6 @@ kiln_status kiln_pruning_find_strays(kiln_run *r, kiln_pruning *p, kiln_error *e
     kiln_unit u = {.name = "stray rows", .cost = p->input->count, .planning = true, .n_outputs = 1};
     kiln_prune_unit head = kiln_pruning_head(p, KILN_PRUNE_STRAYS);
     kiln_prune_sor sor;
-    uint64_t bytes;
     bool stored;
     kiln_status st;
     memset(&sor, 0, sizeof sor);
@@ -93,11 +92,7 @@ kiln_status kiln_pruning_find_strays(kiln_run *r, kiln_pruning *p, kiln_error *e
     KILN_GO(kiln_pruning_set_payload(
         &u, &(kiln_prune_request){.head = &head, .text = (const char *)&sor}, true, err));
     KILN_GO(kiln_run_units(r, "looking for stray rows", &u, 1, err));
-    KILN_GO(kiln_unit_data(r, &u, "strays", (void **)&p->strays, &bytes, err));
-    p->stray_bytes = kiln_pruning_stray_bytes(p);
-    if (bytes != p->stray_bytes)
-        st = kiln_unit_refuse(r, &u, kiln_fail(err, KILN_E_IO, "it is not of this layer's rows"),
-                              err);
+    KILN_GO(kiln_pruning_take_strays(r, p, KILN_STRAY_OUTLIER_SOR, &u, err));
 done:
     kiln_units_release(&u, 1);
     free(u.payload);

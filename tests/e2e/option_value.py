@@ -9,7 +9,7 @@ import sys
 
 # Options whose values have a grammar of their own, or a range in which other_value has none.
 TEXT = {"split": "all-train", "near": "0.3", "level": "1", "tables": "none", "background": "white", "crop-box": "0,0,0,1,1,1",
-        "crop-sphere": "0,0,0,1", "drop-row": "7", "keep": "50%", "outlier-sor": "8,2", "filter-box": "0,0,0,1,1,1", "filter-sphere": "0,0,0,1",
+        "crop-sphere": "0,0,0,1", "drop-row": "7", "keep": "50%", "outlier-sor": "8,2", "filter-floaters": "0.1", "filter-cluster": "1,0.9", "filter-box": "0,0,0,1,1,1", "filter-sphere": "0,0,0,1",
         "filter-value": "opacity,gt,0.1", "cameras": "cameras.json", "photos": "photos", "add": "other.db",
         "scratch-dir": "scratch", "shared-dir": "shared", "shard": "1/2", "units": "1-2", "devices": "cpu", "sizes": "100,200",
         "against": "other.db", "write-undistorted": "undistorted", "camera": "#0", "orbit": "4", "look-at": "0,1,0", "through": "#0,#1", "size": "64x48",

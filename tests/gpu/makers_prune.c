@@ -27,7 +27,7 @@ bool make_prune(const scene *s, unsigned variant, kiln_prune_args *a, made_call 
     uint8_t *drop = made_own(c, s->n, 1);
     uint64_t(*counts)[2] = made_own(c, KILN_PRUNE_RULES, sizeof *counts);
     for (uint64_t i = 0; i < s->n; i++)
-        drop[i] = i % 13 == 5 ? (uint8_t)(i % 7 % (KILN_PRUNE_STRAY + 1)) : KILN_PRUNE_STAY;
+        drop[i] = i % 13 == 5 ? (uint8_t)(i % 7 % (KILN_PRUNE_APART + 1)) : KILN_PRUNE_STAY;
     for (uint64_t r = 0; r < KILN_PRUNE_RULES; r++) counts[r][0] = 1000 + r, counts[r][1] = r << 40;
     set_rules(&c->rules, variant);
     *a = (kiln_prune_args){.n = s->n,

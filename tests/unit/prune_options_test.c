@@ -20,7 +20,9 @@ static kiln_prune_options all_off(void)
                             .crop_sphere = "off",
                             .drop_row = "none",
                             .keep = "off",
-                            .outlier_sor = "off"};
+                            .outlier_sor = "off",
+                            .filter_floaters = "off",
+                            .filter_cluster = "off"};
     for (int i = 0; i < KILN_PRUNE_RULES; i++)
         if (kiln_prune_rule_infos[i].kind == KILN_OPT_F64)
             *(double *)((char *)&o + kiln_prune_rule_infos[i].given) = NAN;

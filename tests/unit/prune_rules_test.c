@@ -118,6 +118,8 @@ static const struct {
     [KILN_PRUNE_min_visibility] = {.row.mark = KILN_PRUNE_HIDDEN},
     [KILN_PRUNE_keep] = {.row.mark = KILN_PRUNE_UNCHOSEN},
     [KILN_PRUNE_outlier_sor] = {.row.mark = KILN_PRUNE_STRAY},
+    [KILN_PRUNE_filter_floaters] = {.row.mark = KILN_PRUNE_FLOATER},
+    [KILN_PRUNE_filter_cluster] = {.row.mark = KILN_PRUNE_APART},
 };
 
 static block with_row(int at, const kiln_prune_one *row)

@@ -1,0 +1,112 @@
+#!/bin/bash
+# Pruning by voxels: what --filter-floaters and --filter-cluster drop is what the definition says, by numpy, on 66,000 Gaussians; the
+# same on any threads, in parts, under a cap, killed, and beside other rules.
+. tests/e2e/lib.sh
+command -v python3 >/dev/null || skip "no python3"
+python3 -c 'import numpy' 2>/dev/null || skip "no numpy in $(command -v python3)"
+T=$KILN_TMP
+rows=66000 # two blocks
+off='--max-spacing off --max-extent off --min-opacity off --min-scale off'
+prune() { must 0 "$KILN_BIN/kiln-prune" "$@"; }
+pruned() { digest "$1" | grep '^layer pruned'; }
+kept() { sqlite3 "$1" "SELECT count FROM layer WHERE kind = 'pruned' ORDER BY id DESC LIMIT 1"; }
+again() { cp "$T/start.db" "$T/$1.db"; }
+# dropped FILE RULE: the count of the table in a record
+dropped() { python3 -c 'import json, sys; print(json.load(open(sys.argv[1]))["rules"][sys.argv[2]]["dropped"])' "$@"; }
+mkdir "$T/s"
+py scene "$T/s/scene.ply" $rows 100.03,-7,3 || fail "scene"
+kiln import "$T/s" "$T/start.db" >/dev/null && kiln knn "$T/start.db" >/dev/null || fail "start"
+floaters='--filter-floaters 0.1,0.3,1/250' cluster='--filter-cluster 0.1,0.5,2e-4 --seed-pos 101.1,-7,3'
+
+test_step 'the floaters that the definition says' && (
+    again floaters
+    # shellcheck disable=SC2086
+    prune "$T/floaters.db" $off $floaters --threads 1
+    py dropped "$T/start.db" "$T/floaters.db" floaters 0.1 0.3 0.004 || fail "see above"
+    pruned "$T/floaters.db" >"$T/floaters"
+); result
+
+test_step 'the cluster that the definition says' && (
+    again cluster
+    # shellcheck disable=SC2086
+    prune "$T/cluster.db" $off $cluster --threads 1
+    py dropped "$T/start.db" "$T/cluster.db" cluster 0.1 0.5 2e-4 101.1,-7,3 || fail "see above"
+    pruned "$T/cluster.db" >"$T/cluster"
+); result
+
+test_case 'the same on four threads, in parts, under a cap' && (
+    for how in '--voxel-blocks 2500 --threads 4' '--ram 64M'; do
+        for rule in floaters cluster; do
+            again same
+            # shellcheck disable=SC2086
+            prune "$T/same.db" $off ${!rule} $how
+            diff "$T/$rule" <(pruned "$T/same.db") || fail "another layer by $rule with $how"
+        done
+    done
+); result
+
+test_case 'a dry run counts and writes nothing' && (
+    again dry
+    before=$(sha256sum <"$T/dry.db")
+    # shellcheck disable=SC2086
+    prune "$T/dry.db" $off $floaters --dry-run --json
+    [ "$(dropped "$T/out" filter-floaters)" = $((rows - $(kept "$T/floaters.db"))) ] || fail "$(head -c 2000 "$T/out")"
+    [ "$(sha256sum <"$T/dry.db")" = "$before" ] || fail "a dry run writes"
+); result
+
+test_case 'stored, off again, and resumed after a kill' && (
+    cp "$T/floaters.db" "$T/stored.db"
+    prune "$T/stored.db"
+    grep -q 'nothing to do' "$T/err" || fail "$(cat "$T/err")"
+    prune "$T/stored.db" --filter-floaters off
+    [ "$(kept "$T/stored.db")" = $rows ] || fail "off drops rows"
+    again killed
+    # shellcheck disable=SC2086
+    KILN_FAULT="unit=cluster:hang" "$KILN_BIN/kiln-prune" "$T/killed.db" $off $cluster >/dev/null 2>&1 & run=$!
+    sleep 0.5
+    kill -KILL $run && { wait $run 2>/dev/null || true; }
+    # shellcheck disable=SC2086
+    KILN_FAULT="unit=statistics:hang" killed_when_stored "$T/killed.db" prune 1 "$KILN_BIN/kiln-prune" "$T/killed.db" $off $cluster || true
+    [ "$(stored "$T/killed.db" prune)" = 1 ] || fail "$(stored "$T/killed.db" prune) units are stored"
+    # shellcheck disable=SC2086
+    prune "$T/killed.db" $off $cluster
+    diff "$T/cluster" <(pruned "$T/killed.db") || fail "another layer after kills"
+    ls "$T" | grep -q 'killed.*scratch' && fail "scratch stays: $(ls "$T")"
+    true
+); result
+
+test_case 'a row counts for the rule that comes first, and each rule judges the whole scene' && (
+    again both
+    # shellcheck disable=SC2086
+    prune "$T/both.db" $off $floaters $cluster --outlier-sor 8,2 --merge --json
+    py split "$T/out" "$T/start.db" "$T/floaters.db" "$T/cluster.db" || fail "see above"
+); result
+
+test_case 'defaults, and a seed in an empty place' && (
+    again on
+    prune "$T/on.db" --filter-floaters on --filter-cluster 0.2,0.5,0.1 --seed-pos 100,0,0 --dry-run --json
+    python3 -c 'import json, sys; d = json.load(open(sys.argv[1])); assert d["rules"]["filter-floaters"]["dropped"] > 0, d["rules"]' "$T/out" || fail "on"
+    grep -q 'the voxel at --seed-pos is not solid; the cluster begins at the nearest one, at ' "$T/err" || fail "$(cat "$T/err")"
+); result
+
+test_case 'nothing is solid: all is dropped, with a warning' && (
+    mkdir "$T/few" && py scene "$T/few/scene.ply" 1000 0,0,0 || fail "scene"
+    kiln import "$T/few" "$T/empty.db" >/dev/null && kiln knn "$T/empty.db" >/dev/null || fail "few"
+    prune "$T/empty.db" --filter-cluster 0.05,0.999999
+    grep -q 'no voxel is solid, so --filter-cluster drops everything' "$T/err" || fail "$(cat "$T/err")"
+    grep -q 'ALL 1000 Gaussians are dropped' "$T/err" || fail "$(cat "$T/err")"
+); result
+
+test_case 'what they cannot take is refused' && (
+    again bad
+    for bad in 0 -1 0.1,0 0.1,1 0.1,0.5,-1 0.1,0.5,1/0 0.1, ,0.1 0.1,0.5,0.1,2 inf x off,2; do
+        must 2 "$KILN_BIN/kiln-prune" "$T/bad.db" --filter-floaters "$bad"
+        grep -q -- '--filter-floaters takes SIZE\[,OPACITY\[,MIN\]\]' "$T/err" || fail "$bad: $(cat "$T/err")"
+        must 2 "$KILN_BIN/kiln-prune" "$T/bad.db" --filter-cluster "$bad"
+        grep -q -- '--filter-cluster takes RES\[,OPACITY\[,MIN\]\]' "$T/err" || fail "$bad: $(cat "$T/err")"
+    done
+    must 3 "$KILN_BIN/kiln-prune" "$T/bad.db" --filter-cluster 0.0001
+    grep -q 'the search would take hours; take --filter-cluster 0.01' "$T/err" || fail "$(cat "$T/err")"
+    must 5 "$KILN_BIN/kiln-prune" "$T/bad.db" --filter-floaters on --ram 8M
+    grep -q 'the least that works is --ram' "$T/err" || fail "$(cat "$T/err")"
+); result
