@@ -80,7 +80,7 @@ test_case 'what prune warns of' && (
 test_case 'an orbit outside of the sky' && (
     kiln generate demo d --gaussians 8000 --cameras 1 --size 64x48 >/dev/null && cp d/scene.ply sky.ply || fail generate
     rm -rf s.bake
-    must 0 pipeline sky.ply --out s.bake
+    must 0 pipeline sky.ply --out s.bake --orbit-at outside
     block render 'the orbit is outside of what surrounds the scene (sky, walls), and the pictures may show only that;'
     inside=$(sed -n "s/^kiln-render: warning: .* kiln render 's.bake.manifest.db' \(--orbit .*\) -o look.$/\1/p" err)
     # shellcheck disable=SC2086
@@ -92,8 +92,24 @@ test_case 'an orbit outside of the sky' && (
     block render 'the orbit is outside of what surrounds the scene'
 ); result
 
+test_case 'the orbit runs inside of a sky by itself' && (
+    kiln generate demo d2 --gaussians 8000 --cameras 1 --size 64x48 >/dev/null && cp d2/scene.ply sky.ply || fail generate
+    rm -rf s.bake
+    must 0 pipeline sky.ply --out s.bake
+    [ "$(grep -c 'orbit runs inside of what surrounds.*--orbit-at outside' err)" = 1 ] || fail "it is not said: $(cat err)"
+    ! grep -q 'is outside of what' err || fail "warned of the orbit within: $(cat err)"
+    must 0 "$KILN_BIN/kiln-render" s.bake/manifest.db --size 64x48 -o within/ --devices cpu
+    must 0 "$KILN_BIN/kiln-import" sky.ply far.db --orbit-at outside
+    ! grep -q 'runs inside' err || fail "what was asked for is said again: $(cat err)"
+    for s in knn prune chunk tiles; do must 0 "$KILN_BIN/kiln-$s" far.db --devices cpu; done
+    must 0 "$KILN_BIN/kiln-render" far.db --size 64x48 -o far/ --devices cpu
+    py ground far/orbit_0.png within/inner_0.png || fail 'the orbit within does not see the ground'
+    must 0 "$KILN_BIN/kiln" convert sky.ply sky.html
+    grep -q 'runs inside' err && grep -q '"name":"inner_0"' sky.html || fail "the page begins elsewhere: $(cat err)"
+); result
+
 test_case 'an orbit around an object' && (
     rm -rf s.bake
     must 0 pipeline s/scene.ply --out s.bake
-    ! grep -q 'outside of what' err || fail "a ball has no sky: $(cat err)"
+    ! grep -q 'runs inside\|outside of what' err || fail "a ball has no sky: $(cat err)"
 ); result

@@ -32,6 +32,14 @@ test_case '--reset forgets it' && (
     [ "$(ups)" = '-y ' ] || fail "--reset leaves '$(ups)'"
 ); result
 
+for stray in 0 1000; do
+    test_case "the orbit shows all of an object, with a point at $stray" && (
+        py write_neck "$KILN_TMP/neck.ply" $stray
+        must 0 kiln import "$KILN_TMP/neck.ply" "$KILN_TMP/neck.db"
+        py neck_is_seen "$KILN_TMP/neck.db"
+    ); result
+done
+
 test_case 'an axis that there is not' && (
     must 2 kiln import "$cloud" "$db" --up w
 ); result
