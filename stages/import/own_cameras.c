@@ -1,12 +1,14 @@
 /* own_cameras -- see own_cameras.h. */
 #include "stages/import/own_cameras.h"
 
+#include "base/file.h"
 #include "base/log.h"
 #include "base/vec3.h"
 #include "stages/import/import_options.h"
 #include "stages/lod/distance_prior.h"
 
 #include <math.h>
+#include <stdio.h>
 #include <string.h>
 
 /* What lies this far beyond the central rows is of the object still: the neck of a guitar, the legs
@@ -53,6 +55,20 @@ static own_box box_in_picture(const kiln_import_result *i, const kiln_layer *lay
     return diagonal(&all) <= limit ? all : diagonal(&most) <= limit ? most : central;
 }
 
+/* The folder's cameras belong to a file of it, but who names the file alone may not want them. */
+static void say_beside(const char *scene)
+{
+    char cameras[KILN_PATH_MAX];
+    const int length = (int)(kiln_path_base(scene) - scene);
+    if (!kiln_is_file(scene) ||
+        snprintf(cameras, sizeof cameras, "%.*scameras.json", length, scene) >= KILN_PATH_MAX ||
+        !kiln_is_file(cameras))
+        return;
+    kiln_say("'%s' lies beside the scene and is not read; give the folder '%.*s' instead of the "
+             "file, or --cameras",
+             cameras, length ? length - 1 : 1, length ? scene : ".");
+}
+
 static void say_place(const kiln_import_result *i, const char *up, bool inside)
 {
     kiln_say("no cameras found; %d are placed on an orbit with %s%s up", KILN_ORBIT_CAMERAS,
@@ -84,5 +100,6 @@ kiln_status kiln_own_cameras_place(kiln_run *r, const kiln_import_result *i,
           kiln_scene_core_is_hidden(&core, i->scan.origin, out, KILN_ORBIT_CAMERAS)));
     if (inside) kiln_orbit_inner(up.text, middle, core.radius, out);
     say_place(i, up.text, inside);
+    say_beside(kiln_run_args(r)->positional[0]);
     return KILN_OK;
 }
