@@ -26,6 +26,8 @@ void kiln_log_init(const char *name, kiln_log_level verbosity)
     level = verbosity;
 }
 
+bool kiln_log_is_stage(void) { return strncmp(program, "kiln-", strlen("kiln-")) == 0; }
+
 kiln_log_level kiln_log_get(void) { return level; }
 
 /* If a message cannot be written to stderr, there is no other place to report that: results of
@@ -143,9 +145,15 @@ static void show(kiln_progress *p, uint64_t now)
     double seconds = (double)(now - p->start_ns) / (double)SECOND;
     double part = p->total ? (double)p->done / (double)p->total : 0;
     double rate = seconds > 0 ? (double)p->done / seconds : 0;
-    char rate_text[16], eta[32] = "", bar[BAR + 1], what[256], left[64] = "", of[64] = "";
+    char rate_text[16], speed[64], eta[32] = "", bar[BAR + 1], what[256], left[64] = "",
+                                   of[64] = "";
     kiln_quote(what, sizeof what, p->what);
     short_count(rate, rate_text);
+    if (rate > 0 && rate < 1)
+        (void)snprintf(speed, sizeof speed, "%.*f s each", rate > 0.1 ? 1 : 0, 1 / rate);
+    else
+        (void)snprintf(speed, sizeof speed, "%s%s%.40s/s", rate_text, p->on_terminal ? " " : "",
+                       p->on_terminal ? p->unit : "");
     if (rate > 0 && p->total > p->done) {
         double list_left = (double)(p->total - p->done) / rate;
         (void)snprintf(eta, sizeof eta, ", %.0f s left", list_left < 1 ? 1 : list_left);
@@ -159,12 +167,11 @@ static void show(kiln_progress *p, uint64_t now)
         show_whole_bar(what, part, left);
     } else if (p->on_terminal) {
         draw_bar(bar, BAR, part);
-        (void)fprintf(stderr, "\r\033[K%s [%s] %3.0f%%, %s %s/s%s", what, bar, part * 100,
-                      rate_text, p->unit, eta);
+        (void)fprintf(stderr, "\r\033[K%s [%s] %3.0f%%, %s%s", what, bar, part * 100, speed, eta);
         (void)fflush(stderr);
     } else {
-        (void)fprintf(stderr, "%s: %s: %llu of %llu %s, %s/s%s%s%s\n", program, what,
-                      (unsigned long long)p->done, (unsigned long long)p->total, p->unit, rate_text,
+        (void)fprintf(stderr, "%s: %s: %llu of %llu %s, %s%s%s%s\n", program, what,
+                      (unsigned long long)p->done, (unsigned long long)p->total, p->unit, speed,
                       eta, of, left);
     }
     p->shown = 1;

@@ -7,6 +7,7 @@
 #include "base/extern_c.h"
 #include "base/status.h"
 
+#include <stdbool.h>
 #include <stdint.h>
 
 KILN_C_BEGIN
@@ -16,6 +17,9 @@ typedef enum { KILN_LOG_QUIET = 0, KILN_LOG_NORMAL = 1, KILN_LOG_VERBOSE = 2 } k
 /* program must stay valid: use a literal */
 void kiln_log_init(const char *program, kiln_log_level level);
 kiln_log_level kiln_log_get(void);
+/* Whether it is a program of one stage, such as kiln-import; kiln convert has options of several,
+ * by other names. */
+bool kiln_log_is_stage(void);
 void kiln_warn(const char *fmt, ...) KILN_PRINTF(1, 2); /* "kiln-knn: warning: ..." unless quiet */
 void kiln_say(const char *fmt, ...) KILN_PRINTF(1, 2);  /* "kiln-knn: ..." unless quiet */
 void kiln_chat(const char *fmt, ...) KILN_PRINTF(1, 2); /* only when verbose */

@@ -64,6 +64,8 @@ install: $(BIN) $(MAN) $(COMPLETION) lib install-docs
 	ln -sf $(SONAME) '$(DESTDIR)$(LIBDIR)/libsplatkiln.so'
 	$(pkg_config_lines) > '$(DESTDIR)$(LIBDIR)/pkgconfig/splatkiln.pc' && chmod 644 '$(DESTDIR)$(LIBDIR)/pkgconfig/splatkiln.pc'
 	for h in $(PUBLIC); do install -D -m 644 $$h "$(AT)/include/splatkiln/$$h" || exit 1; done
+	@case :$$PATH: in *:'$(PREFIX)/bin':*) echo 'installed: $(AT)/bin/kiln' ;; \
+	    *) echo 'installed: $(AT)/bin/kiln; to type kiln alone: export PATH=$(PREFIX)/bin:$$PATH' ;; esac
 ## uninstall: removes what install has put there
 uninstall:
 	rm -f $(BIN:$O/bin/%='$(AT)/bin/%') $(MAN:$O/man/%='$(AT)/share/man/man1/%')

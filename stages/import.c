@@ -26,6 +26,7 @@
 #include "stages/import/import_outputs.h"
 #include "stages/import/import_scene.h"
 #include "stages/import/import_units.h"
+#include "stages/import/own_cameras.h"
 #include "stages/import/undistorted/undistorted.h"
 
 #include <stdio.h>
@@ -72,6 +73,8 @@ static kiln_hash import_input_key(kiln_run *r, const kiln_import_result *i, cons
     if (i->data.set.split_later) kiln_key_text(h, "split", i->data.set.split_rule);
     /* their own ones were stored once */
     if (i->data.set.n_distorted) kiln_key_u64(h, "pinholes", 1);
+    /* they stood around the central rows once */
+    if (i->data.set.n_cameras == 0) kiln_key_u64(h, "own cameras", 2);
     return kiln_key_end(h);
 }
 
@@ -94,23 +97,16 @@ static kiln_status finish_fresh(kiln_run *r, const kiln_sources *s, kiln_error *
 
 /* ---- commit ---------------------------------------------------------------------------------- */
 
-static kiln_status choose_import_cameras(kiln_import_result *i, kiln_error *err)
+static kiln_status choose_import_cameras(kiln_run *r, kiln_import_result *i,
+                                         const kiln_layer *layer, kiln_error *err)
 {
-    double lo[3], hi[3];
     i->cameras = i->data.set.cameras;
     i->n_cameras = i->data.set.n_cameras;
     if (i->n_cameras > 0 || i->counts.kept == 0) return KILN_OK;
     KILN_TRY(KILN_ALLOC(&i->orbit, KILN_ORBIT_CAMERAS, "cameras", err));
-    for (int a = 0; a < 3; a++) {
-        lo[a] = i->scan.origin[a] + (double)i->cube.inner_lo[a];
-        hi[a] = i->scan.origin[a] + (double)i->cube.inner_hi[a];
-    }
-    const kiln_axis up = kiln_import_up(i);
-    kiln_orbit(up.text, lo, hi, i->orbit);
+    KILN_TRY(kiln_own_cameras_place(r, i, layer, i->orbit, err));
     i->cameras = i->orbit;
     i->n_cameras = KILN_ORBIT_CAMERAS;
-    kiln_say("no cameras found; %d are placed on an orbit with %s%s up", KILN_ORBIT_CAMERAS,
-             up.text[0] ? up.text : "-y", i->up ? "" : " (see --up)");
     return KILN_OK;
 }
 
@@ -140,7 +136,7 @@ static kiln_status commit_import(kiln_run *r, kiln_import_result *i, const kiln_
     c->result = i;
     c->sources = s;
     c->layer = layer;
-    KILN_GO(choose_import_cameras(i, err));
+    KILN_GO(choose_import_cameras(r, i, layer, err));
     KILN_GO(kiln_import_scene(i, &c->scene, err));
     KILN_GO(kiln_import_report(i, kiln_run_report(r), err));
     KILN_GO(kiln_sources_unchanged(s, err));

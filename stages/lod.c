@@ -254,13 +254,15 @@ static kiln_status report_levels(kiln_run *r, const making *k, kiln_error *err)
         }
         kiln_print_gap();
         if (k->prior.radius > 0)
-            kiln_print("the cameras are our own orbit, outside of the scene, so Gaussians are "
-                       "weighed by their distance "
-                       "from the middle");
+            kiln_print("the cameras are our own orbit, which is no judge of such a scene, so "
+                       "Gaussians are weighed by their distance from the middle");
         if (k->seen)
-            kiln_print("%s next to nothing of %s",
-                       KILN_COUNT(k->n_views, "camera sees|cameras see"),
-                       KILN_COUNT(k->hidden, "Gaussian"));
+            kiln_print("%s next to invisible to %s%s",
+                       KILN_COUNT(k->hidden, "Gaussian is|Gaussians are"),
+                       k->n_views == 1 ? "the " : "all ",
+                       KILN_COUNT(k->n_views, k->cameras[0].synthetic ? "camera of our orbit|"
+                                                                        "cameras of our orbit"
+                                                                      : "training camera"));
     }
     KILN_TRY(report_refined(r, k, err));
     for (uint32_t i = 1; i < n && kiln_run_prints_all(r, looks); i++)

@@ -26,6 +26,11 @@ const char kiln_profile_names[] = ""
 #include "kernels/profiles/profiles.def"
     ;
 
+const char kiln_profile_brief[] = "the renderer, one of"
+#define PROFILE(ID, name, family, near_m, far_m, max_alpha, stop_below, aa_floor, summary) " " name
+#include "kernels/profiles/profiles.def"
+    ;
+
 kiln_profile_id kiln_profile_find(const char *name)
 {
     for (kiln_profile_id i = 0; i < KILN_PROFILE_COUNT; i++)

@@ -48,6 +48,8 @@ extern const kiln_profile kiln_profiles[KILN_PROFILE_COUNT];
 /* The names with a bar before each, "|inria|gsplat-1.5|...": behind the first bar they are the
  * choices of an option. */
 extern const char kiln_profile_names[];
+/* All names in a line of --help. */
+extern const char kiln_profile_brief[];
 /* KILN_PROFILE_COUNT when there is none of that name. */
 kiln_profile_id kiln_profile_find(const char *name);
 

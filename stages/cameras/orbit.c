@@ -62,34 +62,69 @@ static void set_lens(kiln_camera *c)
     c->params[3] = c->cy;
 }
 
+/* A circle about the centre. */
+typedef struct {
+    const char *const *names; /* [KILN_ORBIT_CAMERAS] */
+    double centre[3];
+    double distance, across, above; /* the latter two in units of the first */
+} circle_of_eyes;
+
+static void place_cameras(const circle_of_eyes *o, const char *up,
+                          kiln_camera out[KILN_ORBIT_CAMERAS])
+{
+    double u[3], e0[3], e1[3];
+    kiln_up_vector(up, u);
+    plane_of(u, e0, e1);
+    for (uint32_t k = 0; k < KILN_ORBIT_CAMERAS; k++) {
+        kiln_camera *c = &out[k];
+        double eye[3];
+        *c = (kiln_camera){.name = o->names[k], .photo = "", .mask = ""};
+        snprintf(c->split, sizeof c->split, "train");
+        c->synthetic = true;
+        for (int i = 0; i < 3; i++)
+            eye[i] = o->centre[i] +
+                     o->distance * (o->across * (circle[k][0] * e0[i] + circle[k][1] * e1[i]) +
+                                    o->above * u[i]);
+        aim_camera(c, eye, o->centre, u);
+        set_lens(c);
+    }
+}
+
 void kiln_orbit(const char *up, const double lo[3], const double hi[3],
                 kiln_camera out[KILN_ORBIT_CAMERAS])
 {
     static const char *const names[KILN_ORBIT_CAMERAS] = {
         "orbit_0", "orbit_1", "orbit_2", "orbit_3", "orbit_4", "orbit_5", "orbit_6", "orbit_7"};
-    double u[3], e0[3], e1[3], centre[3], radius = 0, farthest = 0;
-    kiln_up_vector(up, u);
-    plane_of(u, e0, e1);
+    circle_of_eyes o = {.names = names, .across = COS_ELEVATION, .above = SIN_ELEVATION};
+    double radius = 0, farthest = 0;
     for (int i = 0; i < 3; i++) {
-        centre[i] = (lo[i] + hi[i]) / 2;
+        o.centre[i] = (lo[i] + hi[i]) / 2;
         radius += (hi[i] - lo[i]) * (hi[i] - lo[i]) / 4;
-        farthest = fmax(farthest, fabs(centre[i]));
+        farthest = fmax(farthest, fabs(o.centre[i]));
     }
     /* Around a single place the radius is 1, unless that is lost beside its coordinates: the eye
      * would be at the centre. */
     radius = radius > 0 ? sqrt(radius) : fmax(1, farthest * 0x1p-30);
-    double distance = radius / SIN_HALF_FOV;
-    for (uint32_t k = 0; k < KILN_ORBIT_CAMERAS; k++) {
-        kiln_camera *c = &out[k];
-        double eye[3];
-        *c = (kiln_camera){.name = names[k], .photo = "", .mask = ""};
-        snprintf(c->split, sizeof c->split, "train");
-        c->synthetic = true;
-        for (int i = 0; i < 3; i++)
-            eye[i] = centre[i] +
-                     distance * (COS_ELEVATION * (circle[k][0] * e0[i] + circle[k][1] * e1[i]) +
-                                 SIN_ELEVATION * u[i]);
-        aim_camera(c, eye, centre, u);
-        set_lens(c);
-    }
+    o.distance = radius / SIN_HALF_FOV;
+    place_cameras(&o, up, out);
+}
+
+static const char inner_name[] = "inner_";
+
+void kiln_orbit_inner(const char *up, const double middle[3], double radius,
+                      kiln_camera out[KILN_ORBIT_CAMERAS])
+{
+    static const char *const names[KILN_ORBIT_CAMERAS] = {
+        "inner_0", "inner_1", "inner_2", "inner_3", "inner_4", "inner_5", "inner_6", "inner_7"};
+    circle_of_eyes o = {.names = names,
+                        .distance = radius,
+                        .across = KILN_ORBIT_INNER_ACROSS,
+                        .above = KILN_ORBIT_INNER_ABOVE};
+    memcpy(o.centre, middle, sizeof o.centre);
+    place_cameras(&o, up, out);
+}
+
+bool kiln_orbit_is_inner(const kiln_camera *c)
+{
+    return c->synthetic && strncmp(c->name, inner_name, sizeof inner_name - 1) == 0;
 }

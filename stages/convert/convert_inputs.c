@@ -81,8 +81,11 @@ static kiln_status spare(const target *t, const char *path, kiln_error *err)
 {
     const char *how = touches(t, path);
     if (!how) return KILN_OK;
+    if (strcmp(t->named, path) == 0)
+        return kiln_fail(err, KILN_E_USAGE, "OUT '%.1500s' is also an input; choose another place",
+                         path);
     return kiln_fail(err, KILN_E_USAGE,
-                     "'%.1500s' %s '%.1500s', which is read here; choose another place", t->named,
+                     "'%.1500s' %s '%.1500s', which is an input; choose another place", t->named,
                      how, path);
 }
 

@@ -106,9 +106,11 @@ static const kiln_opt options[] = {
                      "absolute doubles",
                      .brief = "write float positions relative to the scene's origin",
                      .flags = KILN_KEYED),
-    KILN_OPTION_BOOL("for-viewers", &kiln_export_given.for_viewers,
-                     "the default of --keep-origin that `kiln pipeline` sets",
-                     .brief = "the default of --keep-origin", .flags = KILN_STEP),
+    KILN_OPTION_BOOL(
+        "for-viewers", &kiln_export_given.for_viewers,
+        "as if --keep-origin were given, unless the user said so or otherwise, now or once; "
+        "`kiln pipeline` sets it",
+        .brief = "keep the origin, unless --no-keep-origin says no", .flags = KILN_STEP),
     KILN_OPTION_ENUM("frame", &kiln_export_given.frame, "FRAME", "rub|as-is",
                      "turn SPZ and GLB to the axes that their specifications name (SPZ right, up, "
                      "back; GLB left, up, forward), as "

@@ -55,6 +55,20 @@ void kiln_export_tell_converted(const char *place)
 
 /* ---- in words -------------------------------------------------------------------------------- */
 
+/* What a format loses; of fewer rows that stand for all, what they lose themselves is not in it. */
+static void say_camera_loss(const char *place, const kiln_export *e, const char *camera,
+                            double psnr)
+{
+    char of[96] = "";
+    if (e->cut)
+        (void)snprintf(of, sizeof of, " by the format alone, beside the %s that stand for all",
+                       KILN_COUNT(e->n_rows, "row"));
+    if (psnr < INFINITY)
+        kiln_say("%s: camera '%.300s' %.2f dB%s", place, camera, psnr, of);
+    else
+        kiln_say("%s: camera '%.300s' equal%s", place, camera, of);
+}
+
 void kiln_export_tell(const kiln_export_target *to, const kiln_export *e,
                       const kiln_export_said *said)
 {
@@ -69,9 +83,7 @@ void kiln_export_tell(const kiln_export_target *to, const kiln_export *e,
             kiln_warn("%s: %llu %s", place, (unsigned long long)said->counts[i],
                       said->counts[i] == 1 ? counts[i].one : counts[i].more);
     for (uint32_t i = 0; i < said->loss.n; i++)
-        kiln_say(said->loss.psnr[i] < INFINITY ? "%s: camera '%.300s' %.2f dB"
-                                               : "%s: camera '%.300s' equal",
-                 place, said->loss.cameras[i].name, said->loss.psnr[i]);
+        say_camera_loss(place, e, said->loss.cameras[i].name, said->loss.psnr[i]);
     size_text(to, size);
     if (layer_untold) {
         kiln_say("%s written to %s%s", KILN_COUNT(e->n_rows, e->splats ? "Gaussian" : "point"),

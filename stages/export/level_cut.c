@@ -511,12 +511,12 @@ static void tell_cut(const kiln_export *e, uint64_t all)
 {
     char merged[64] = "";
     if (e->made.n)
-        (void)snprintf(merged, sizeof merged, "; %s merged for this file",
+        (void)snprintf(merged, sizeof merged, "; %s made for this file",
                        KILN_COUNT(e->made.n, "was|were"));
     if (e->cut)
-        kiln_say("%s for %llu (%s of the levels%s)",
+        kiln_say("%s for %llu (%s of the scene%s)",
                  KILN_COUNT(e->n_rows, "Gaussian stands|Gaussians stand"), (unsigned long long)all,
-                 KILN_COUNT(e->n_chunks, "node"), merged);
+                 KILN_COUNT(e->n_chunks, "part"), merged);
     else if (all == 1)
         kiln_say("the only Gaussian that is there is written");
     else

@@ -20,7 +20,7 @@ typedef struct {
 /* clang-format off */
 #define KILN_VIEW_OPTION_ROWS(o) \
     KILN_OPTION_ENUM("profile", &(o).profile, "NAME", kiln_profile_names + 1, "the renderer whose arithmetic draws", \
-                     .letter = 'p', .def = "inria", .flags = KILN_KEYED), \
+                     .letter = 'p', .def = "inria", .brief = kiln_profile_brief, .flags = KILN_KEYED), \
     KILN_OPTION_ENUM("antialiased", &(o).antialiased, "WHEN", "scene|on|off", \
                      "antialiasing (mip compensation): as the scene was trained, on or off", .def = "scene", \
                      .brief = "mip compensation: as the scene says, or on, off", .flags = KILN_KEYED), \

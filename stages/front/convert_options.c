@@ -59,6 +59,7 @@ static const taken list[] = {
     TAKE(FOR_EXPORT, "rotate"),
     TAKE(FOR_EXPORT, "translate"),
     TAKE(FOR_IMPORT, "frame", .as = "import-frame", .group = "How files are read"),
+    TAKE(FOR_IMPORT, "orbit-at"),
     TAKE(FOR_IMPORT, "lod"),
     TAKE(FOR_IMPORT, "static"),
     TAKE(FOR_IMPORT, "activated"),

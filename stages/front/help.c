@@ -11,8 +11,8 @@
 
 const kiln_front_row kiln_front_rows[] = {
     {"pipeline", "bakes a scene: all stages, one after the other", "SCENE", kiln_front_pipeline},
-    {"convert", "turns a scene of any format that is read into any flat one", "IN [IN...] OUT",
-     kiln_front_convert},
+    {"convert", "turns a scene file into another format, without levels of detail",
+     "IN [IN...] OUT", kiln_front_convert},
     {"slurm", "bakes a scene over the hosts of a Slurm cluster", "SCENE", kiln_front_slurm},
     {"claim", "prints the open round of a bake over hosts, checked, for scripts", "MANIFEST",
      kiln_front_claim},

@@ -88,7 +88,14 @@ static void help_pipeline_command(const kiln_cli *c, bool all, FILE *out)
     help_section("Options", KILN_SECTION_OWN, all, out);
     if (!all) {
         (void)fputc('\n', out);
-        kiln_cli_wrap("It also takes the options of the stages, which are stored in the manifest "
+        (void)snprintf(title, sizeof title, "%s", kiln_profile_names + 1);
+        (void)fprintf(out,
+                      "Of its stages' options:\n"
+                      "      --export FORMATS      what export/ holds: ply,spz,sog,html,lod ...\n"
+                      "  -p, --profile NAME        %s\n"
+                      "      --devices LIST        compute there: cpu, all, cuda:0 ...\n\n",
+                      title);
+        kiln_cli_wrap("It takes all options of the stages, which are stored in the manifest "
                       "as usual. kiln help STAGE lists "
                       "those of one stage, --help-all those of all; some need the stage's name in "
                       "front (--export-format).",
@@ -381,6 +388,18 @@ static void say_stale_products(const kiln_bake *b)
     kiln_manifest_close(m);
 }
 
+enum { SHORT = 100 /* of what this very run has said in full */ };
+static int64_t begun_ns; /* kiln_wall_ns of this run */
+
+/* Length of the whole words of a text that fit. */
+static int words_within(const char *text, int most)
+{
+    int n = most;
+    while (n > 0 && text[n] != ' ') n--;
+    while (n > 0 && strchr(" ,;:", text[n - 1])) n--;
+    return n ? n : most;
+}
+
 /* What a stage said when it made its output, which may be long ago, and which a reader of the last
  * lines alone would miss. */
 static void say_meaning_of(kiln_manifest *m, const char *stage, bool *headed)
@@ -393,9 +412,13 @@ static void say_meaning_of(kiln_manifest *m, const char *stage, bool *headed)
     if (kiln_json_parse(row.counters, strlen(row.counters), 0, "a run", &report, NULL, NULL) ==
         KILN_OK)
         for (size_t i = 0; (sentence = kiln_meaning_get(report, i)); i++) {
-            if (!*headed) kiln_warn("what changes the meaning of these results:");
+            if (!*headed) kiln_say("Warnings that affect these results:");
             *headed = true;
-            kiln_warn("  %s: %s", stage, sentence);
+            if (row.start_ns >= begun_ns && strlen(sentence) > SHORT)
+                kiln_warn("  %s: %.*s ... (see above)", stage, words_within(sentence, SHORT),
+                          sentence);
+            else
+                kiln_warn("  %s: %s", stage, sentence);
         }
     json_decref(report);
     kiln_run_row_release(&row);
@@ -422,6 +445,14 @@ static void say_place(const kiln_bake *b, const char *what, const char *stage, c
         kiln_print("%-9s %s", what, path);
 }
 
+static void say_next(const kiln_bake *b)
+{
+    static const char plain[] =
+        "abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQRSTUVWXYZ0123456789/._+-";
+    const char *quote = b->manifest[strspn(b->manifest, plain)] ? "'" : "";
+    kiln_print("look:     kiln serve %s%s%s", quote, b->manifest, quote);
+}
+
 /* stdout is for results: with --json those are the stages' documents, with --quiet there are
  * none. */
 static void say_places(const kiln_bake *b)
@@ -431,11 +462,13 @@ static void say_places(const kiln_bake *b)
     if (wants_report()) say_place(b, "report:", "", "report.html");
     say_place(b, "pictures:", "render", "renders");
     say_place(b, "export:", "export", "export");
+    if (kiln_is_file(b->manifest)) say_next(b);
 }
 
 /* Everything that is known before the first stage runs. */
 static kiln_status prepare_bake(const kiln_parsed *parsed, kiln_bake *b, kiln_error *err)
 {
+    begun_ns = kiln_wall_ns();
     b->asked = &o;
     b->own_rows = own_rows;
     b->table = &table;

@@ -6,6 +6,7 @@
 #include "stages/formats/lod/lod.h"
 #include "stages/formats/sog/sog.h"
 #include "stages/import/dataset/additions.h"
+#include "stages/import/own_cameras.h"
 #include "stages/import/undistorted/undistorted.h"
 
 #include <errno.h>
@@ -52,6 +53,12 @@ static const kiln_opt options[] = {
                      "gets; auto: the one its files "
                      "name, else -y",
                      .def = "auto", .brief = "axis that points up, where no camera says it",
+                     .flags = KILN_KEYED | KILN_LATER),
+    KILN_OPTION_ENUM("orbit-at", &kiln_import_given.orbit_at, "PLACE", KILN_ORBIT_PLACES,
+                     "where the orbit of a scene without cameras runs: outside, around all of it; "
+                     "inside of its sky or walls; auto: "
+                     "inside where these would hide the scene",
+                     .def = "auto", .brief = "the orbit of a scene without cameras runs there",
                      .flags = KILN_KEYED | KILN_LATER),
     KILN_OPTION_ENUM("frame", &kiln_import_given.frame, "FRAME", "rub|as-is",
                      "turn SPZ and glTF to the axes of PLY; rub takes them to have those of their "

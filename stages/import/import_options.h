@@ -8,7 +8,7 @@
 typedef struct {
     const char *cameras, *split, *photos, *add, *write_undistorted;
     uint64_t random_points, seed, max_inflated;
-    uint32_t up, frame, lod, undistort_filter, extra;
+    uint32_t up, orbit_at, frame, lod, undistort_filter, extra;
     kiln_move move;
     bool list, list_formats, rehash, dataparser, parts, ignore_distortion, is_static, activated;
     double undistort_blank;

@@ -348,6 +348,18 @@ static kiln_status put_count(json_t *report, const char *name, uint64_t n, kiln_
     return put_report_member(report, name, json_integer((json_int_t)n), err);
 }
 
+/* Remarks come of workers, which do not know that kiln convert calls --frame of import
+ * --import-frame. */
+static void say_remarks(const char *text)
+{
+    static const char option[] = "--frame ";
+    const char *at = kiln_log_is_stage() ? NULL : strstr(text, option);
+    if (at)
+        kiln_say("%.*s--import-frame %s", (int)(at - text), text, at + strlen(option));
+    else
+        kiln_say("%s", text);
+}
+
 static void say_counts(const kiln_import_result *i)
 {
     for (int d = 1; d < KILN_N_DROPS; d++)
@@ -362,7 +374,7 @@ static void say_counts(const kiln_import_result *i)
         kiln_say("the scene is 2DGS: its surfels are drawn as flat 3D Gaussians, which is similar "
                  "to the trainer's pictures, but "
                  "not equal");
-    if (i->scan.info.remarks[0]) kiln_say("%s", i->scan.info.remarks);
+    if (i->scan.info.remarks[0]) say_remarks(i->scan.info.remarks);
     if (i->scan.info.notes[0]) kiln_warn("%s", i->scan.info.notes);
 }
 

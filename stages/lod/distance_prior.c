@@ -6,10 +6,12 @@
 #include "base/minmax.h"
 #include "base/vec3.h"
 #include "schema/layers.h"
+#include "stages/cameras/orbit.h"
 
 #include <float.h>
 #include <math.h>
 #include <stdlib.h>
+#include <string.h>
 
 enum {
     LEAST_ROWS = 64,
@@ -28,7 +30,7 @@ typedef struct {
 typedef struct {
     uint64_t n;
     double *at[3]; /* [n] */
-    double *size;  /* [n] the largest log scale */
+    double *size;  /* [n] the largest log scale; 0 where rows have none, as points */
     double *away;  /* [n] scratch, then distances */
 } sample;
 
@@ -48,10 +50,11 @@ static kiln_status take_chunk(kiln_manifest *m, const kiln_chunk *c, uint64_t be
     const uint64_t first = (stride - before % stride) % stride;
     if (first >= c->count) return KILN_OK;
     KILN_GO(KILN_ALLOC_UNSET(&means, 3 * c->count, "the means of a chunk", err));
-    KILN_GO(KILN_ALLOC_UNSET(&log_scales, 3 * c->count, "the scales of a chunk", err));
+    KILN_GO(KILN_ALLOC(&log_scales, 3 * c->count, "the scales of a chunk", err));
     KILN_GO(kiln_plane_read(m, c, "means", means, 3 * c->count * sizeof *means, err));
-    KILN_GO(
-        kiln_plane_read(m, c, "log_scales", log_scales, 3 * c->count * sizeof *log_scales, err));
+    if (kiln_chunk_plane(c, "log_scales"))
+        KILN_GO(kiln_plane_read(m, c, "log_scales", log_scales, 3 * c->count * sizeof *log_scales,
+                                err));
     for (uint64_t i = first; i < c->count; i += stride, s->n++) {
         for (uint64_t a = 0; a < 3; a++) s->at[a][s->n] = (double)means[a * c->count + i];
         s->size[s->n] = (double)fmaxf(
@@ -102,13 +105,16 @@ static void measure_away(sample *s, const double middle[3])
 }
 
 /* Rounded to one of two steps for each power of two, and the middle to an eighth of that. */
-static void measure_middle(sample *s, kiln_distance_prior *out)
+static void measure_middle(sample *s, kiln_scene_core *out)
 {
     double middle[3];
     int power;
+    const uint64_t skip = s->n / 1000;
     for (int a = 0; a < 3; a++) {
         for (uint64_t i = 0; i < s->n; i++) s->away[i] = s->at[a][i];
         middle[a] = median_of(s->away, s->n);
+        out->lo[a] = s->away[skip];
+        out->hi[a] = s->away[s->n - 1 - skip];
     }
     measure_away(s, middle);
     const double part = frexp(median_of(s->away, s->n), &power);
@@ -143,37 +149,57 @@ static kiln_status is_coarser_outside(sample *s, const double middle[3], bool *y
 }
 
 /* How far the nearest camera is from the middle. */
-static double orbit_away(const kiln_scene *scene, const kiln_camera *cameras, uint32_t n,
+static double orbit_away(const double origin[3], const kiln_camera *cameras, uint32_t n,
                          const double middle[3])
 {
     double least = DBL_MAX, at[3];
     for (uint32_t i = 0; i < n; i++) {
         kiln_pose_centre(cameras[i].r, cameras[i].t, at);
-        for (int a = 0; a < 3; a++) at[a] -= scene->origin[a] + middle[a];
+        for (int a = 0; a < 3; a++) at[a] -= origin[a] + middle[a];
         least = fmin(least, kiln_vec3_length(at));
     }
     return least;
+}
+
+kiln_status kiln_scene_core_find(kiln_manifest *m, const kiln_layer *layer, kiln_scene_core *out,
+                                 kiln_error *err)
+{
+    sample s = {.n = 0};
+    kiln_status st;
+    *out = (kiln_scene_core){.radius = 0};
+    if (layer->count == 0) return KILN_OK;
+    KILN_GO(take_sample(m, layer, &s, err));
+    if (s.n == 0) goto done;
+    measure_middle(&s, out);
+    KILN_GO(is_coarser_outside(&s, out->middle, &out->coarser_outside, err));
+done:
+    sample_release(&s);
+    return st;
+}
+
+bool kiln_scene_core_is_hidden(const kiln_scene_core *c, const double origin[3],
+                               const kiln_camera *cameras, uint32_t n)
+{
+    return c->radius > 0 &&
+           (c->coarser_outside || orbit_away(origin, cameras, n, c->middle) >= FAR * c->radius);
 }
 
 kiln_status kiln_distance_prior_find(kiln_manifest *m, const kiln_scene *scene,
                                      const kiln_layer *baked, const kiln_camera *cameras,
                                      uint32_t n_cameras, kiln_distance_prior *out, kiln_error *err)
 {
-    sample s = {.n = 0};
+    kiln_scene_core core;
     *out = (kiln_distance_prior){.radius = 0};
     if (n_cameras == 0 || baked->count == 0) return KILN_OK;
     for (uint32_t i = 0; i < n_cameras; i++)
         if (!cameras[i].synthetic) return KILN_OK;
-    bool interior = false;
-    kiln_status st;
-    KILN_GO(take_sample(m, baked, &s, err));
-    measure_middle(&s, out);
-    KILN_GO(is_coarser_outside(&s, out->middle, &interior, err));
-    interior |= orbit_away(scene, cameras, n_cameras, out->middle) >= FAR * out->radius;
-done:
-    if (!interior) *out = (kiln_distance_prior){.radius = 0};
-    sample_release(&s);
-    return st;
+    KILN_TRY(kiln_scene_core_find(m, baked, &core, err));
+    if (!kiln_orbit_is_inner(&cameras[0]) &&
+        !kiln_scene_core_is_hidden(&core, scene->origin, cameras, n_cameras))
+        return KILN_OK;
+    memcpy(out->middle, core.middle, sizeof out->middle);
+    out->radius = core.radius;
+    return KILN_OK;
 }
 
 float kiln_distance_prior_of(const kiln_distance_prior *p, const double mean[3], double weight)

@@ -4,7 +4,8 @@
  * at from outside. It is no judge of a scene with an interior: a capture's background hides what
  * stands in the middle, and from outside all of it is small. Such a scene is one whose rows lie
  * close together beside the distance of the orbit, or are coarser the farther out they stand, as
- * training makes them of what is seen from within. People look at it from the middle, about.
+ * training makes them of what is seen from within. People look at it from the middle, about. Import
+ * asks the same question and lets the orbit run within such a scene: eight views are few judges.
  *
  * So the prominence of a row is (W / max(d^2, r^2))^(3/4): d is its distance from the middle, r the
  * scene's central radius.
@@ -17,6 +18,22 @@
 
 #include "kernels/coarsen/coarsen.h"
 #include "schema/manifest.h"
+
+/* Where most rows of a layer lie, by a sample of at most 65,536. */
+typedef struct {
+    double middle[3], radius; /* as in kiln_distance_prior; radius 0: no rows, or half at a point */
+    double lo[3], hi[3];      /* without the outermost thousandth at each side; as the means */
+    bool coarser_outside;     /* as training makes rows of what is seen from within */
+} kiln_scene_core;
+
+/* A layer without log scales is not coarser anywhere. KILN_E_NOMEM, and what reading planes
+ * returns. */
+kiln_status kiln_scene_core_find(kiln_manifest *m, const kiln_layer *layer, kiln_scene_core *out,
+                                 kiln_error *err) KILN_MUST_CHECK;
+/* Whether what surrounds the scene (sky, walls) hides it from these cameras, which stand around
+ * it. */
+bool kiln_scene_core_is_hidden(const kiln_scene_core *c, const double origin[3],
+                               const kiln_camera *cameras, uint32_t n);
 
 /* Part of a unit's payload and key. */
 typedef struct {

@@ -451,7 +451,9 @@ static void print_curve(const kiln_prune_report *r)
 static void print_asked(const kiln_prune_report *r)
 {
     if (r->looks == 0) return;
-    kiln_print_part("%s asked", KILN_COUNT(r->looks, "camera was|cameras were"));
+    kiln_print_part("scored by %s", KILN_COUNT(r->looks, r->synthetic ? "camera of our orbit|"
+                                                                        "cameras of our orbit"
+                                                                      : "training camera"));
     if (r->masks > 0)
         kiln_print_part("; masked pixels of %s do not count", KILN_COUNT(r->masks, "photo"));
     kiln_print_gap();

@@ -8,6 +8,7 @@
 #include "stages/engine/json_text.h"
 #include "stages/engine/meaning.h"
 #include "stages/frame/view_detail.h"
+#include "stages/cameras/orbit.h"
 #include "stages/lod/distance_prior.h"
 #include "stages/render/distance.h"
 #include "stages/render/exposure.h"
@@ -17,11 +18,6 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
-
-enum {
-    ORBIT_WITHIN =
-        2 /* radius of the orbit that is proposed by the median distance from the middle */
-};
 
 typedef struct {
     uint64_t visible, pairs;
@@ -416,7 +412,7 @@ static kiln_status report_background(const kiln_render_plan *s, const kiln_outsi
                : no_memory_for_results(err);
 }
 
-/* Our own orbit runs around the whole scene: around its sky or walls, too, if it has them. */
+/* An orbit of our own around the whole scene runs around its sky or walls, too, if it has them. */
 static kiln_status report_orbit(kiln_run *r, const kiln_render_plan *s, json_t *out,
                                 kiln_error *err)
 {
@@ -426,6 +422,7 @@ static kiln_status report_orbit(kiln_run *r, const kiln_render_plan *s, json_t *
     char sentence[KILN_PATH_MAX + 512];
     double centre[3];
     if (s->against || s->n_cameras == 0 || !s->cameras[0].synthetic) return KILN_OK;
+    if (kiln_orbit_is_inner(&s->cameras[0])) return KILN_OK;
     KILN_TRY(kiln_layer_current(m, s->kind, &layer, err));
     const kiln_status st =
         kiln_distance_prior_find(m, &s->scene, layer, s->cameras, s->n_cameras, &within, err);
@@ -438,8 +435,8 @@ static kiln_status report_orbit(kiln_run *r, const kiln_render_plan *s, json_t *
                    "with --cameras FILE, or look from inside: kiln render '%s' --orbit "
                    "8,radius=%.3g,height=%.3g,"
                    "centre=%.6g:%.6g:%.6g -o look/",
-                   kiln_manifest_path(m), ORBIT_WITHIN * within.radius,
-                   ORBIT_WITHIN * within.radius / 4, centre[0] + 0.0, centre[1] + 0.0,
+                   kiln_manifest_path(m), KILN_ORBIT_INNER_ACROSS * within.radius,
+                   KILN_ORBIT_INNER_ABOVE * within.radius, centre[0] + 0.0, centre[1] + 0.0,
                    centre[2] + 0.0); /* not -0 */
     kiln_warn("%s", sentence);
     return kiln_meaning_put(out, err, "%s", sentence);

@@ -61,7 +61,7 @@ static void write_policy(kiln_html *h, const void *context)
         kiln_html_text(h, kiln_json_text_of(rule, "policy"));
         return;
     }
-    KILN_HTML(h, "rests");
+    KILN_HTML(h, "off (auto)");
     if (drop + clamp == 0) return;
     if (drop)
         KILN_HTML(h, ", would drop ");
@@ -90,7 +90,7 @@ static void write_touched(kiln_html *h, const kiln_report *r)
         KILN_HTML(h, " in a view.</p>");
     }
     if (would) {
-        KILN_HTML(h, "<p class=\"note\">Rules whose limit is auto rest, because what they would "
+        KILN_HTML(h, "<p class=\"note\">Rules whose limit is auto are off, because what they would "
                      "touch holds at most ");
         write_percent(h, would, "pairs_share_at_most");
         KILN_HTML(h,

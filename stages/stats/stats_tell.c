@@ -4,9 +4,11 @@
 #include "stages/stats/stats.h"
 
 #include "base/count.h"
+#include "base/log.h"
 #include "base/option.h"
 #include "base/quote.h"
 #include "stages/engine/json_text.h"
+#include "stages/import/activation.h"
 
 #include <math.h>
 #include <stdio.h>
@@ -233,6 +235,16 @@ static void bars_text(const kiln_stats_of_column *c, char out[KILN_STATS_BARS + 
     out[KILN_STATS_BARS] = '\0';
 }
 
+static uint64_t bad_values(const kiln_stats *s, uint32_t c)
+{
+    return s->of[c].moments.nan + s->of[c].moments.inf;
+}
+
+static bool is_opacity(const kiln_stats *s, uint32_t c)
+{
+    return strcmp(s->columns.at[c].name, "opacity") == 0;
+}
+
 static void print_column(const kiln_stats *s, uint32_t c)
 {
     enum { LOW = 1, HIGH = 7 }; /* 1 %, 99 % */
@@ -250,7 +262,7 @@ static void print_column(const kiln_stats *s, uint32_t c)
 /* The coefficients above degree 0 are many and alike. */
 static void print_columns(const kiln_stats *s, bool all)
 {
-    uint64_t rest = 0, bad = 0;
+    uint64_t rest = 0, bad = 0, any = 0, opacities = 0;
     float lo = INFINITY, hi = -INFINITY;
     kiln_print("%-10s %9s %9s %9s %9s %9s %5s %s", "column", "min", "1 %", "median", "99 %", "max",
                "bad", "histogram");
@@ -265,9 +277,17 @@ static void print_columns(const kiln_stats *s, bool all)
         lo = m->min < lo ? m->min : lo;
         hi = m->max > hi ? m->max : hi;
     }
+    for (uint32_t c = 0; c < s->columns.n; c++)
+        opacities += is_opacity(s, c) ? s->of[c].moments.inf : 0, any += bad_values(s, c);
     if (rest)
         kiln_print("f_rest     %g to %g, %llu not finite in %llu columns (-v shows each)",
                    (double)lo, (double)hi, (unsigned long long)bad, (unsigned long long)rest);
+    if (any)
+        kiln_print_sentence("bad: values that are not finite; they count in no other column, and "
+                            "import repairs or drops their rows");
+    if (opacities)
+        kiln_print_sentence("opacities of 0 and 1 have infinite logits, so they count as bad; that "
+                            "is normal in formats of bytes such as .splat, and import repairs it");
 }
 
 /* A sound scene's Gaussians cover less than a hundredth of a picture on average, and half of one
@@ -313,12 +333,16 @@ static void print_pairs(const kiln_stats *s)
 kiln_status kiln_stats_tell(kiln_run *r, const kiln_stats *s, kiln_error *err)
 {
     const char *path = kiln_run_args(r)->positional[0];
+    const char *activated = s->of_layer ? NULL : kiln_activation_noted(s->rows.in.scan.info.notes);
+    if (activated) kiln_warn("%s", activated);
     if (kiln_run_json(r)) return report_stats(r, path, s, err);
     kiln_print("%s: %s, %s of SH degree %u%s", path, s->format,
                KILN_COUNT(s->n_rows, s->scene.kind == KILN_SCENE_SPLATS ? "Gaussian" : "point"),
                s->scene.sh_degree, s->scene.antialiased ? ", antialiased" : "");
     print_columns(s, kiln_run_prints_all(r, false));
-    if (s->scene.kind == KILN_SCENE_SPLATS)
+    if (s->scene.kind == KILN_SCENE_SPLATS && isinf(s->fill_ratio))
+        kiln_print("fill ratio inf: the positions span no area that Gaussians could fill");
+    else if (s->scene.kind == KILN_SCENE_SPLATS)
         kiln_print("fill ratio %.4g: about so many Gaussians lie one over the other in a view of "
                    "all of it",
                    s->fill_ratio);

@@ -101,8 +101,9 @@ static void print_text(const kiln_comparison *c)
 {
     kiln_print("psnr       %.6f dB", c->colour.psnr);
     if (c->has_alpha) kiln_print("psnr_rgba  %.6f dB", c->psnr_rgba);
-    kiln_print("ssim_same  %.9f", c->colour.ssim_same);
-    kiln_print("ssim_valid %.9f", c->colour.ssim_valid);
+    kiln_print("ssim_same  %.9f (windows beyond the edge, too, as in training losses)",
+               c->colour.ssim_same);
+    kiln_print("ssim_valid %.9f (whole windows of 11 x 11 alone)", c->colour.ssim_valid);
     kiln_print_part("mean_a    ");
     for (uint32_t i = 0; i < c->n_a; i++) kiln_print_part(" %.9f", c->mean_a[i]);
     kiln_print_gap();

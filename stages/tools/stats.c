@@ -20,7 +20,8 @@ static const kiln_opt own[] = {
                      "take the cameras of --pairs from here; else they are those of the manifest, "
                      "or eight on a circle"),
     KILN_OPTION_ENUM("profile", &kiln_stats_given.view.profile, "NAME", kiln_profile_names + 1,
-                     "count the pairs of this renderer", .letter = 'p', .def = "gsplat-1.5"),
+                     "count the pairs of this renderer", .letter = 'p', .def = "gsplat-1.5",
+                     .brief = kiln_profile_brief),
     KILN_OPTION_ENUM(
         "antialiased", &kiln_stats_given.view.antialiased, "WHEN", "scene|on|off",
         "project with antialiasing (mip compensation): as the scene was trained, on or off",

@@ -126,7 +126,7 @@ class ServePage {
         const current = cameras.findIndex(({ name }) => name === this.cameras[this.frame.current]?.name); // ids are of a version
         this.cameras = cameras;
         this.frame.current = -1;
-        this.frame.setScene(data, cameras.map((camera) => ({ ...camera, note: [camera.split, camera.psnr == null ? '' : `${camera.psnr.toFixed(1)} dB`].filter(Boolean).join(' \u00b7 ') })));
+        this.frame.setScene(data, cameras.map((camera) => ({ ...camera, note: [camera.synthetic ? 'orbit' : camera.split, camera.psnr == null ? '' : `${camera.psnr.toFixed(1)} dB`].filter(Boolean).join(' \u00b7 ') })));
         this.stream.setTree(chunks);
         if (isFirst || (!this.hadCameras && cameras.length)) this.first();
         else if (current >= 0) this.frame.mark(current);

@@ -61,9 +61,10 @@ test_case 'the frame of what is read and of what is written have an option each'
     cmp two/a.spz made/a.spz || fail '--export-frame'
     must 0 convert made/a.spz made/b.ply --import-frame as-is
     must 0 "$KILN_BIN/kiln" convert in/ply.ply made/say.spz
-    grep -q 'kiln convert: --export-frame as-is' err || fail "$(cat err)"
+    grep -q '; --export-frame as-is keeps' err || fail "$(cat err)"
     must 0 "$KILN_BIN/kiln" convert made/say.spz made/say.ply
-    grep -q 'kiln convert: --import-frame as-is' err || fail "$(cat err)"
+    grep -q ', --import-frame as-is leaves' err || fail "$(cat err)"
+    must 0 "$KILN_BIN/kiln-import" made/say.spz made/say.db && grep -q ', --frame as-is leaves' err || fail "$(cat err)"
 ); result
 
 test_case 'letters are those of splat-transform where they mean the same' && (
@@ -172,7 +173,7 @@ test_case 'messages are for users of kiln convert, who know no layers' && (
     grep -q "^kiln convert: [0-9]* Gaussians written to 'made/told.sog', [0-9.]* [KM]*iB$" err && ! grep -q layer err ||
         fail "what is written: $(cat err)"
     must 0 "$KILN_BIN/kiln" convert in/ply.ply made/told.ply --count 20
-    grep -q '^kiln convert: [0-9]* Gaussians stand for [0-9]* ([0-9]* nodes* of the levels; [0-9]* w[a-z]* merged for this file)$' err ||
+    grep -q '^kiln convert: [0-9]* Gaussians stand for [0-9]* ([0-9]* parts* of the scene; [0-9]* w[a-z]* made for this file)$' err ||
         fail "what stands for all: $(cat err)"
 ); result
 

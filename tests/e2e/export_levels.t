@@ -107,7 +107,7 @@ test_case 'fewer rows than nodes keep are refused with the least' && (
 
 test_case 'what is said of one Gaussian, and of nothing merged' && (
     must 0 "$KILN_BIN/kiln-export" b.db -w -o n.ply --level 1
-    grep -q 'Gaussians stand for 6000 ([0-9]* nodes of the levels)$' err || fail "$(cat err)"
+    grep -q 'Gaussians stand for 6000 ([0-9]* parts of the scene)$' err || fail "$(cat err)"
     must 0 "$KILN_BIN/kiln-export" b.db -w -o n.ply --filter-value source_row,eq,7 --count 5
     grep -q 'the only Gaussian that is there is written' err || fail "$(cat err)"
 ); result
@@ -222,6 +222,8 @@ test_case 'dB:X has more rows for more dB, auto is 35' && (
 test_case 'the loss of a file is measured by the rows that stand for the scene' && (
     must 0 kiln export b.db -w -o n.ply --count 640 --report-loss 1 --json
     py lossless out || fail 'a PLY of levels has lost something'
+    must 0 "$KILN_BIN/kiln-export" b.db -w -o n.splat --count 640 --report-loss 1
+    grep -q ' dB by the format alone, beside the 640 rows that stand for all$' err || fail "what is lost: $(cat err)"
 ); result
 
 test_case 'options are stored, and what is written is remembered' && (

@@ -15,6 +15,7 @@ test_case 'it says where manifest, pictures and export are' && (
     grep -qx "baked:    $db" "$KILN_TMP/out" || fail "no place of the manifest: $(cat "$KILN_TMP/out")"
     grep -qx "pictures: $KILN_TMP/s/bake/renders" "$KILN_TMP/out" || fail "no place of the pictures"
     grep -qx "export:   $KILN_TMP/s/bake/export" "$KILN_TMP/out" || fail "no place of the export"
+    grep -qx "look:     kiln serve $db" "$KILN_TMP/out" || fail "no next step"
     [ -s "$KILN_TMP/s/bake/renders/cam1.png" ] && [ -s "$KILN_TMP/s/bake/export/scene.ply" ] ||
         fail "pictures or export are missing"
 ); result

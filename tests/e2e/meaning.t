@@ -8,9 +8,9 @@ root=$PWD
 export PYTHONPATH=$root/tests/e2e PYTHONDONTWRITEBYTECODE=1
 cd "$KILN_TMP" || exit 1
 pipeline() { "$KILN_BIN/kiln" pipeline "$@" --devices cpu; }
-# block STAGE SENTENCE: is in the block at the end, and in the report
+# block STAGE SENTENCE: is in the block at the end, which tells only the beginning of what this run has said before, and in the report
 block() {
-    sed -n '/warning: what changes the meaning of these results:$/,$p' err | grep -q "^kiln pipeline: warning:   $1: $2" ||
+    sed -n '/Warnings that affect these results:$/,$p' err | grep -q "^kiln pipeline: warning:   $1: ${2:0:60}" ||
         fail "not at the end: $1: $2: $(cat err)"
     grep -q "What changes the meaning of the results" s.bake/report.html && grep -q "<li>$1: $2" s.bake/report.html ||
         fail "not in the report: $1: $2"
@@ -32,7 +32,7 @@ test_step 'a background that does not fit, and exposures' && (
     block render 'where nothing is drawn, the photos are black but the background is 9,200,9'
     block render '1 of 4 pictures are compared as exposure.json says'
     must 0 pipeline s --out s.bake --no-exposure --background black --overwrite
-    ! grep -q 'what changes the meaning' err || fail "nothing changes it: $(cat err)"
+    ! grep -q 'Warnings that affect' err || fail "nothing changes it: $(cat err)"
     ! grep -q 'What changes the meaning' s.bake/report.html || fail 'the report says so still'
 ); result
 
@@ -52,7 +52,7 @@ test_case 'values that look activated' && (
     block import 'the values look activated already'
     rm -rf s.bake
     must 0 pipeline activated.ply --out s.bake --activated
-    ! grep -q 'what changes the meaning' err || fail "--activated: $(cat err)"
+    ! grep -q 'Warnings that affect' err || fail "--activated: $(cat err)"
     rm -rf s.bake
 ); result
 
@@ -80,8 +80,9 @@ test_case 'what prune warns of' && (
 test_case 'an orbit outside of the sky' && (
     kiln generate demo d --gaussians 8000 --cameras 1 --size 64x48 >/dev/null && cp d/scene.ply sky.ply || fail generate
     rm -rf s.bake
-    must 0 pipeline sky.ply --out s.bake
+    must 0 pipeline sky.ply --out s.bake --orbit-at outside
     block render 'the orbit is outside of what surrounds the scene (sky, walls), and the pictures may show only that;'
+    [ "$(grep -c 'or look from inside: kiln render' err)" = 1 ] || fail "one long line twice: $(cat err)"
     inside=$(sed -n "s/^kiln-render: warning: .* kiln render 's.bake.manifest.db' \(--orbit .*\) -o look.$/\1/p" err)
     # shellcheck disable=SC2086
     must 0 "$KILN_BIN/kiln-render" s.bake/manifest.db $inside --size 64x48 -o look/ --devices cpu
@@ -90,10 +91,27 @@ test_case 'an orbit outside of the sky' && (
     py ground far/orbit_0.png look/orbit_0000.png || fail "$inside does not look from inside"
     must 0 pipeline sky.ply --out s.bake # nothing to do: said again
     block render 'the orbit is outside of what surrounds the scene'
+    grep -q '^kiln pipeline: .*or look from inside: kiln render' err || fail "not in full: $(cat err)"
+); result
+
+test_case 'the orbit runs inside of a sky by itself' && (
+    kiln generate demo d2 --gaussians 8000 --cameras 1 --size 64x48 >/dev/null && cp d2/scene.ply sky.ply || fail generate
+    rm -rf s.bake
+    must 0 pipeline sky.ply --out s.bake
+    [ "$(grep -c 'orbit runs inside of what surrounds.*--orbit-at outside' err)" = 1 ] || fail "it is not said: $(cat err)"
+    ! grep -q 'is outside of what' err || fail "warned of the orbit within: $(cat err)"
+    must 0 "$KILN_BIN/kiln-render" s.bake/manifest.db --size 64x48 -o within/ --devices cpu
+    must 0 "$KILN_BIN/kiln-import" sky.ply far.db --orbit-at outside
+    ! grep -q 'runs inside' err || fail "what was asked for is said again: $(cat err)"
+    for s in knn prune chunk tiles; do must 0 "$KILN_BIN/kiln-$s" far.db --devices cpu; done
+    must 0 "$KILN_BIN/kiln-render" far.db --size 64x48 -o far/ --devices cpu
+    py ground far/orbit_0.png within/inner_0.png || fail 'the orbit within does not see the ground'
+    must 0 "$KILN_BIN/kiln" convert sky.ply sky.html
+    grep -q 'runs inside' err && grep -q '"name":"inner_0","split":"orbit"' sky.html || fail "the page begins elsewhere: $(cat err)"
 ); result
 
 test_case 'an orbit around an object' && (
     rm -rf s.bake
     must 0 pipeline s/scene.ply --out s.bake
-    ! grep -q 'outside of what' err || fail "a ball has no sky: $(cat err)"
+    ! grep -q 'runs inside\|outside of what' err || fail "a ball has no sky: $(cat err)"
 ); result

@@ -1,6 +1,8 @@
 #!/bin/bash
 # kiln-stats: numbers of columns as Python counts them, what is not finite, any format, a layer, and pairs as kiln-tiles counts them.
 . tests/e2e/lib.sh
+root=$PWD
+export PYTHONPATH=$root/tests/e2e PYTHONDONTWRITEBYTECODE=1
 cd "$KILN_TMP" || exit 1
 scene s 70000 2 96x64
 ply=s/scene.ply
@@ -31,6 +33,21 @@ test_case 'numbers that are not finite are counted, and in no histogram' && (
     edit_ply bad.ply x 3 'float("nan")'; edit_ply bad.ply scale_0 5 'float("inf")'; edit_ply bad.ply opacity 6 'float("-inf")'
     must 0 stats bad.ply --json
     py not_finite out || fail 'numbers that are not finite'
+); result
+
+test_case 'what is odd is explained' && (
+    cp "$ply" odd.ply
+    edit_ply odd.ply opacity 6 'float("inf")'
+    must 0 stats odd.ply
+    grep -q '^bad: values that are not finite' out && grep -q '^opacities of 0 and 1 have infinite logits' out || fail "$(cat out)"
+    must 0 "$KILN_BIN/kiln-stats" "$ply"
+    ! grep -q '^bad: \|^opacities of' out && ! grep -q warning err || fail "nothing is odd: $(cat out err)"
+    scene one 1 1 16x16
+    must 0 stats one/scene.ply
+    grep -q '^fill ratio inf: the positions span no area' out || fail "$(cat out)"
+    python3 "$root/tests/e2e/dialects.py" "$PWD" || fail dialects
+    must 0 "$KILN_BIN/kiln-stats" activated.ply
+    grep -q 'warning: the values look activated already' err || fail "$(cat err)"
 ); result
 
 test_case 'another format' && (

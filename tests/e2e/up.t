@@ -32,6 +32,25 @@ test_case '--reset forgets it' && (
     [ "$(ups)" = '-y ' ] || fail "--reset leaves '$(ups)'"
 ); result
 
+for stray in 0 1000; do
+    test_case "the orbit shows all of an object, with a point at $stray" && (
+        py write_neck "$KILN_TMP/neck.ply" $stray
+        must 0 kiln import "$KILN_TMP/neck.ply" "$KILN_TMP/neck.db"
+        py neck_is_seen "$KILN_TMP/neck.db"
+    ); result
+done
+
+test_case 'cameras beside a lone file are named' && (
+    kiln generate scene "$KILN_TMP/s" -n 200 -c 2 --size 16x16 >/dev/null || fail generate
+    must 0 "$KILN_BIN/kiln-import" "$KILN_TMP/s/scene.ply" "$KILN_TMP/lone.db"
+    grep -q "'$KILN_TMP/s/cameras.json' lies beside the scene.*give the folder '$KILN_TMP/s' instead" "$KILN_TMP/err" || fail "$(cat "$KILN_TMP/err")"
+    must 0 "$KILN_BIN/kiln-import" "$KILN_TMP/s" "$KILN_TMP/whole.db"
+    ! grep -q 'lies beside' "$KILN_TMP/err" || fail "they are read: $(cat "$KILN_TMP/err")"
+    rm "$KILN_TMP/s/scene.ply"
+    must 0 kiln import "$KILN_TMP/s" "$KILN_TMP/none.db" --list
+    grep -q '^misses   rows      no Gaussians and no points; --random-points N makes points$' "$KILN_TMP/out" || fail "$(cat "$KILN_TMP/out")"
+); result
+
 test_case 'an axis that there is not' && (
     must 2 kiln import "$cloud" "$db" --up w
 ); result

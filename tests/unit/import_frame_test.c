@@ -1,5 +1,6 @@
 /* import_frame -- where an import puts its frame: origin, root cube, synthetic cameras, random
  * points. */
+#include "base/vec3.h"
 #include "stages/cameras/orbit.h"
 #include "stages/import/blocks.h"
 #include "stages/import/origin.h"
@@ -170,6 +171,37 @@ static void orbit_cameras_see_the_whole_box_the_right_way_up(void **state)
     }
 }
 
+static void inner_orbit_cameras_stand_where_they_should(void **state)
+{
+    static const char *const ups[] = {"", "y", "z", "0 0.5 1"};
+    const double middle[3] = {3, -1, 7}, radius = 2.5;
+    (void)state;
+    for (size_t k = 0; k < sizeof ups / sizeof *ups; k++) {
+        kiln_camera c[KILN_ORBIT_CAMERAS];
+        double up[3];
+        kiln_up_vector(ups[k], up);
+        kiln_orbit_inner(ups[k], middle, radius, c);
+        for (int i = 0; i < KILN_ORBIT_CAMERAS; i++) {
+            double eye[3], m[3], height = 0, square = 0;
+            kiln_pose_centre(c[i].r, c[i].t, eye);
+            for (int a = 0; a < 3; a++) {
+                height += (eye[a] - middle[a]) * up[a];
+                square += (eye[a] - middle[a]) * (eye[a] - middle[a]);
+            }
+            assert_true(fabs(height - radius * KILN_ORBIT_INNER_ABOVE) < 1e-9);
+            assert_true(fabs(sqrt(square - height * height) - radius * KILN_ORBIT_INNER_ACROSS) <
+                        1e-9);
+            project(&c[i], middle, m);
+            assert_true(fabs(m[0] - c[i].cx) < 1e-6 && fabs(m[1] - c[i].cy) < 1e-6 && m[2] > 0);
+            assert_true(kiln_orbit_is_inner(&c[i]));
+            c[i].synthetic = false; /* a name of the user's says nothing */
+            assert_false(kiln_orbit_is_inner(&c[i]));
+        }
+        kiln_orbit(ups[k], (const double[3]){-1, -1, -1}, (const double[3]){1, 1, 1}, c);
+        assert_false(kiln_orbit_is_inner(&c[0]));
+    }
+}
+
 /* ---- random points --------------------------------------------------------------------------- */
 
 static void random_points_do_not_depend_on_how_they_are_cut(void **state)
@@ -226,6 +258,7 @@ int main(void)
         cmocka_unit_test(an_ordinary_scene_needs_one_pass_and_dropped_rows_do_not_count),
         cmocka_unit_test(root_cube_is_a_power_of_two_about_a_rounded_centre),
         cmocka_unit_test(orbit_cameras_see_the_whole_box_the_right_way_up),
+        cmocka_unit_test(inner_orbit_cameras_stand_where_they_should),
         cmocka_unit_test(random_points_do_not_depend_on_how_they_are_cut),
         cmocka_unit_test(random_box_is_that_of_the_camera_centres),
     };

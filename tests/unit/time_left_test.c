@@ -212,14 +212,15 @@ static void a_line_tells_of_the_whole(void **state)
     (void)state;
     kiln_progress_whole w = {
         .name = "bake", .part_name = "stage", .part = 2, .parts = 7, .seconds_left = forty};
-    assert_string_equal(line_in_file(&w, KILN_LOG_NORMAL),
-                        "kiln-knn: measuring: 4 of 8 units, 0.7/s, 6 s left; stage 2 of 7, bake: "
-                        "about 40 s left\n");
+    assert_string_equal(
+        line_in_file(&w, KILN_LOG_NORMAL),
+        "kiln-knn: measuring: 4 of 8 units, 1.5 s each, 6 s left; stage 2 of 7, bake: "
+        "about 40 s left\n");
     w.seconds_left = unknown;
     assert_string_equal(line_in_file(&w, KILN_LOG_NORMAL),
-                        "kiln-knn: measuring: 4 of 8 units, 0.7/s, 6 s left; stage 2 of 7\n");
+                        "kiln-knn: measuring: 4 of 8 units, 1.5 s each, 6 s left; stage 2 of 7\n");
     assert_string_equal(line_in_file(NULL, KILN_LOG_NORMAL),
-                        "kiln-knn: measuring: 4 of 8 units, 0.7/s, 6 s left\n");
+                        "kiln-knn: measuring: 4 of 8 units, 1.5 s each, 6 s left\n");
     assert_string_equal(line_in_file(&w, KILN_LOG_QUIET), "");
 }
 
@@ -240,7 +241,7 @@ static void a_bar_of_the_whole_fits_a_terminal(void **state)
         &w, "a list of units whose name alone is as wide as any terminal ever was, or almost");
     assert_non_null(strstr(bar, "almost [##..]  50%, bake"));
     assert_string_equal(bar_on_terminal(NULL, "measuring"),
-                        "\r\033[Kmeasuring [############............]  50%, 0.7 units/s, 6 s left");
+                        "\r\033[Kmeasuring [############............]  50%, 1.5 s each, 6 s left");
 }
 
 int main(void)

@@ -73,11 +73,12 @@ static kiln_status sphere_of(const kiln_export *e, double centre[3], double *rad
 
 static json_t *camera_json(const kiln_camera *c)
 {
-    return json_pack(
-        "{s:o, s:o, s:I, s:I, s:o, s:o, s:o, s:o, s:o, s:o}", "name", quoted_json(c->name), "split",
-        quoted_json(c->split), "width", (json_int_t)c->width, "height", (json_int_t)c->height, "fx",
-        kiln_json_real(c->fx), "fy", kiln_json_real(c->fy), "cx", kiln_json_real(c->cx), "cy",
-        kiln_json_real(c->cy), "R", kiln_json_reals(c->r, 9), "t", kiln_json_reals(c->t, 3));
+    return json_pack("{s:o, s:o, s:I, s:I, s:o, s:o, s:o, s:o, s:o, s:o}", "name",
+                     quoted_json(c->name), "split", quoted_json(c->synthetic ? "orbit" : c->split),
+                     "width", (json_int_t)c->width, "height", (json_int_t)c->height, "fx",
+                     kiln_json_real(c->fx), "fy", kiln_json_real(c->fy), "cx",
+                     kiln_json_real(c->cx), "cy", kiln_json_real(c->cy), "R",
+                     kiln_json_reals(c->r, 9), "t", kiln_json_reals(c->t, 3));
 }
 
 /* As the bake's pictures are drawn; before there are any, as the scene was trained. */

@@ -74,7 +74,7 @@ static void choose_axes(spz_source *s, uint32_t named, kiln_source_frame frame,
         snprintf(info->remarks, sizeof info->remarks, "%s",
                  s->system ? "SPZ numbers are taken as RUB, as the format has them, and turned to "
                              "RDF; where the scene comes upside "
-                             "down, --frame as-is (kiln convert: --import-frame as-is) leaves them"
+                             "down, --frame as-is leaves them"
                            : "SPZ numbers are left as they stand (as-is)");
     }
 }

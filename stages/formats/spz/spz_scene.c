@@ -108,8 +108,8 @@ static kiln_status note_spz_frame(kiln_export_parent *p, bool to_rub, kiln_error
     if (to_rub)
         return kiln_export_remark(
             p, err,
-            "the axes are RUB (right, up, back), as SPZ defines them; --frame as-is (kiln convert: "
-            "--export-frame as-is) keeps those of PLY");
+            "the axes are RUB (right, up, back), as SPZ defines them; %s as-is keeps those of PLY",
+            kiln_log_is_stage() ? "--frame" : "--export-frame");
     return kiln_export_remark(p, err, "the axes are those of PLY, unchanged (as-is)");
 }
 

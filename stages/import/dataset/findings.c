@@ -189,6 +189,9 @@ static void print_list(const kiln_dataset *d)
     if (d->reader && d->set.n_cameras == 0)
         kiln_print("%-8s %-9s %d on an orbit, as there are none", "makes", "cameras",
                    KILN_ORBIT_CAMERAS);
+    if (!d->reader && d->set.n_cameras > 0)
+        kiln_print("%-8s %-9s no Gaussians and no points; --random-points N makes points", "misses",
+                   "rows");
     if (d->set.n_findings == 0) kiln_print("nothing found");
 }
 
