@@ -36,6 +36,7 @@ enum {
     ROWS_AT_A_TIME = 512, /* whole bytes of the bits of rows */
     CELL_SHIFT = 3,       /* a cell has 8 blocks along an axis */
     FEW_BLOCKS = 32,      /* of a box, which is looked through without cells */
+    CELLS_OF_BLOCK = 8,   /* that are passed over while one block is looked for */
 };
 /* Blocks that rows may ask for on average, and those of a small scene in all; and wanted blocks
  * that their boxes may meet. Beyond it voxels are far smaller than Gaussians, and the search would
@@ -194,8 +195,6 @@ static uint64_t blocks_of(const kiln_voxel_box *b)
     return n;
 }
 
-static bool box_is_empty(const kiln_voxel_box *b) { return blocks_of(b) == 0; }
-
 /* ---- where rows are -------------------------------------------------------------------------- */
 /* A row that fills its own voxel is no floater. Nor are others known to be: one outside of the grid
  * is alone. */
@@ -249,10 +248,11 @@ static bool has_block(const kiln_voxel_box *b, const int32_t block[3])
     return has;
 }
 
-static bool are_apart(const kiln_voxel_box *p, const kiln_voxel_box *q)
+static inline bool are_apart(const kiln_voxel_box *p, const kiln_voxel_box *q)
 {
-    const kiln_voxel_box both = common_box(p, q);
-    return box_is_empty(&both);
+    bool apart = false;
+    for (int a = 0; a < 3; a++) apart |= p->lo[a] > q->hi[a] || q->lo[a] > p->hi[a];
+    return apart;
 }
 
 /* ---- what is wanted -------------------------------------------------------------------------- */
@@ -486,7 +486,7 @@ static void sum_fn(voxel_search *s, const kiln_voxel_row *row, const kiln_voxel_
     const kiln_voxel_box box = common_box(&row->touches, part);
     const uint64_t n = blocks_of(&box);
     if (n == 0) return;
-    const bool few = n <= FEW_BLOCKS || n < s->n_cells;
+    const bool few = n <= FEW_BLOCKS || n < s->n_cells / CELLS_OF_BLOCK;
     const uint64_t met = few ? add_by_blocks(s, row, &box) : add_by_cells(s, row, &box);
 #pragma omp atomic
     s->meetings += met;

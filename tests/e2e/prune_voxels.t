@@ -36,7 +36,8 @@ test_step 'the cluster that the definition says' && (
 
 test_case 'the same on four threads, in parts, under a cap' && (
     for how in '--voxel-blocks 2500 --threads 4' '--ram 64M'; do
-        for rule in floaters cluster; do
+        for rule in cluster floaters; do
+            [ $rule = cluster ] || how=${how/2500/300} # it asks for fewer
             again same
             # shellcheck disable=SC2086
             prune "$T/same.db" $off ${!rule} $how
