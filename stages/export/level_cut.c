@@ -100,7 +100,7 @@ kiln_status kiln_cut_check(const kiln_export_options *o, const kiln_writer *cons
                            uint32_t n, kiln_error *err)
 {
     const cut_option all[] = {{"level", "0", asks_level(o)},
-                              {"count", "0", o->count > 0},
+                              {"count", "off", o->count > 0},
                               {"percent", "off", !isnan(o->percent)}};
     for (int a = 0; a < 3; a++)
         for (int b = a + 1; b < 3; b++)

@@ -126,7 +126,7 @@ static const kiln_stage_program *stage_of(const taken *t)
 static void take_option_row(const kiln_opt *from, const taken *t, kiln_opt *out)
 {
     *out = *from;
-    out->flags &= KILN_HIDDEN | KILN_ALONE | KILN_DEVICE;
+    out->flags &= KILN_HIDDEN | KILN_ALONE | KILN_DEVICE | KILN_PERCENT;
     if (t->as) out->name = t->as;
     if (t->letter) out->letter = t->letter;
     if (t->brief) out->brief = t->brief;

@@ -233,8 +233,8 @@ test_case 'options are stored, and what is written is remembered' && (
     must 0 "$KILN_BIN/kiln-export" stored.db
     grep -q 'nothing to do' err || fail "written again: $(cat err)"
     must 2 kiln export stored.db --percent 10
-    grep -q -- '--count 0 takes the stored one back' err || fail "$(cat err)"
-    must 0 kiln export stored.db --percent 10 --count 0
+    grep -q -- '--count off takes the stored one back' err || fail "$(cat err)"
+    must 0 kiln export stored.db --percent 10% --count off
     has export/scene.ply 600
     must 0 kiln lod stored.db --levels 2
     must 0 "$KILN_BIN/kiln-export" stored.db
