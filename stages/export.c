@@ -396,17 +396,6 @@ static kiln_status export_layer(kiln_run *r, kiln_export_job *j, kiln_error *err
                                : kiln_run_commit(r, key, kiln_export_records_commit, j, err);
 }
 
-/* What a format needs of this machine, such as the viewer of a page. */
-static kiln_status check_format(const kiln_writer *w, kiln_error *err)
-{
-    if (!w->functions->key) return KILN_OK;
-    kiln_hasher *h = kiln_hasher_new();
-    const kiln_status st = w->functions->key(h, err);
-    (void)kiln_hasher_end(h);
-    if (st != KILN_OK) kiln_note(err, "--format %s", w->name);
-    return st;
-}
-
 /* Names that the bake lacks, as soon as it has chunks. Of bakes that --add joins each item may be
  * any's. */
 static kiln_status check_chunks(kiln_run *r, kiln_error *err)
@@ -458,7 +447,7 @@ static kiln_status check_export_options(kiln_run *r, kiln_error *err)
     KILN_TRY(list_formats(list, &n, err));
     KILN_TRY(check_place(list, n, err));
     KILN_TRY(kiln_cut_check(&kiln_export_given, list, n, err));
-    for (uint32_t i = 0; i < n; i++) KILN_TRY(check_format(list[i], err));
+    for (uint32_t i = 0; i < n; i++) KILN_TRY(kiln_writer_check_machine(list[i], err));
     KILN_TRY(kiln_filters_parse(kiln_export_given.filter_boxes, kiln_export_given.filter_spheres,
                                 kiln_export_given.filter_values, &filters,
                                 err)); /* not too many of them */

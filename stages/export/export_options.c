@@ -169,7 +169,7 @@ kiln_status kiln_export_spz_version(const kiln_writer *list[], uint32_t *n, kiln
         for (uint32_t k = 0; k < kept; k++) again = again || list[k] == w;
         if (!again) list[kept++] = w;
         used = used || w == wanted;
-        if (!strncmp(w->name, spz->name, strlen(spz->name))) other = w;
+        if (kiln_writer_is_spz(w)) other = w;
     }
     *n = kept;
     if (!given || used) return KILN_OK;

@@ -394,6 +394,7 @@ static kiln_status plan_conversion(conversion *c, kiln_error *err)
     KILN_TRY(kiln_cut_check(&kiln_export_given, &c->writer, 1, err));
     KILN_TRY(refuse_order(c, err));
     KILN_TRY(check_streams(c, err));
+    KILN_TRY(kiln_writer_check_machine(c->writer, err)); /* before a scene is read */
     return c->to_stream ? KILN_OK
                         : kiln_convert_guard(c->parsed.positional, c->n, c->out, c->bakes, err);
 }
