@@ -249,6 +249,14 @@ kiln_status kiln_product_refuse_changed(const char *path, kiln_error *err)
                      path);
 }
 
+static kiln_status refuse_copied(const char *path, kiln_error *err)
+{
+    return kiln_fail(err, KILN_E_USAGE,
+                     "'%s' looks like a copy of what SplatKiln wrote, which may have been edited "
+                     "since; choose another place, or replace it with -w, --overwrite",
+                     path);
+}
+
 static kiln_status refuse_foreign(const char *path, kiln_error *err)
 {
     const char *const suffix = kiln_path_suffix(path);
@@ -295,11 +303,13 @@ void kiln_product_guard_own(kiln_product_guard *g, const char *path)
     p->state = KILN_PRODUCT_CURRENT;
 }
 
-/* of a run that was killed: it may have written the file again, and nothing describes that */
+/* of a run that was killed: it may have written the file again, and nothing describes that; the
+ * bake may be a copy */
 static bool was_begun(const kiln_product *p, kiln_mark mark)
 {
     if (p->state != KILN_PRODUCT_BEGUN) return false;
-    return mark == KILN_MARK_OURS || !kiln_product_name_has_mark(p->path);
+    return mark == KILN_MARK_OURS || mark == KILN_MARK_COPIED ||
+           !kiln_product_name_has_mark(p->path);
 }
 
 static kiln_listed judge_product(const kiln_product *p, const char *path)
@@ -354,8 +364,9 @@ static kiln_status check_there(const kiln_product_guard *g, const folder *in, co
     if (mark == KILN_MARK_OURS || mark == KILN_MARK_SEALED) return KILN_OK;
     if (may_be_of_scene(in, path)) return refuse_folder_of_scene(path, err);
     if (g->overwrite) return KILN_OK;
-    return mark == KILN_MARK_BROKEN ? kiln_product_refuse_changed(path, err)
-                                    : refuse_foreign(path, err);
+    return mark == KILN_MARK_BROKEN   ? kiln_product_refuse_changed(path, err)
+           : mark == KILN_MARK_COPIED ? refuse_copied(path, err)
+                                      : refuse_foreign(path, err);
 }
 
 static kiln_status check_entry(const kiln_product_guard *g, const folder *in, const char *path,
