@@ -17,6 +17,7 @@
 #include "stages/engine/parent/options.h"
 #include "stages/engine/program.h"
 #include "stages/convert/convert_run.h"
+#include "stages/convert/convert_target.h"
 #include "stages/export/export_options.h"
 #include "stages/export/export_told.h"
 #include "stages/export/level_cut.h"
@@ -169,12 +170,8 @@ static void remove_parents(const char *path, size_t there)
 /* Fills `beside`, by whose name the folder is found again. */
 static kiln_status name_place(conversion *c, kiln_error *err)
 {
-    char target[KILN_PATH_MAX];
+    const char *const target = c->to_stream ? c->writer->default_name : c->out;
     const char *temporary = getenv("TMPDIR"), *scratch = kiln_convert_given.scratch_dir;
-    if (c->to_stream)
-        (void)snprintf(target, sizeof target, "%s", c->writer->default_name);
-    else
-        KILN_TRY(kiln_convert_target(c->out, c->writer, target, err));
     if (!scratch && c->to_stream) scratch = temporary && *temporary ? temporary : "/tmp";
     if (scratch)
         return kiln_path_join(c->beside, sizeof c->beside, scratch, kiln_path_base(target), err);
@@ -303,13 +300,10 @@ static int run_program(const kiln_stage_program *program, const kiln_cli *cli,
  * was_there: the folder, before. */
 static void discard_shared(const conversion *c, bool was_there, int code)
 {
-    char target[KILN_PATH_MAX];
-    kiln_error err;
     const kiln_writer_functions *w = c->writer->functions;
     if (!w->discard || code == kiln_exit_code(KILN_E_USAGE)) return; /* refused before it began */
-    if (kiln_convert_target(c->out, c->writer, target, &err) != KILN_OK) return;
-    w->discard(target);
-    if (!was_there) (void)rmdir(target);
+    w->discard(c->out);
+    if (!was_there) (void)rmdir(c->out);
 }
 
 /* Points have no levels. */
@@ -395,8 +389,10 @@ static kiln_status plan_conversion(conversion *c, kiln_error *err)
     KILN_TRY(refuse_order(c, err));
     KILN_TRY(check_streams(c, err));
     KILN_TRY(kiln_writer_check_machine(c->writer, err)); /* before a scene is read */
-    return c->to_stream ? KILN_OK
-                        : kiln_convert_guard(c->parsed.positional, c->n, c->out, c->bakes, err);
+    if (c->to_stream) return KILN_OK;
+    const char *const *words = c->parsed.positional;
+    KILN_TRY(kiln_convert_guard(words, c->n, words[c->n], c->bakes, err));
+    return kiln_convert_target(words[c->n], words[0], c->writer, c->out, err);
 }
 
 /* A terminal that is closed ends it like SIGTERM. */

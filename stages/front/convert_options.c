@@ -48,7 +48,8 @@ static const taken list[] = {
      .help = "turn SPZ and GLB to the axes that their specifications name (SPZ right, up, back; GLB left, up, forward); as-is "
              "leaves the numbers of a PLY"),
     TAKE(FOR_EXPORT, "overwrite",
-     .help = "replace an OUT that SplatKiln did not write, or that was changed since; never a file that is read"),
+     .brief = "replace an OUT that is there",
+     .help = "replace an OUT that is there, whoever wrote it; never a file that is read"),
     TAKE(FOR_EXPORT, "filter-box", .group = "Which rows, and where they lie"),
     TAKE(FOR_EXPORT, "filter-sphere"),
     TAKE(FOR_EXPORT, "filter-value", .letter = 'V'),
