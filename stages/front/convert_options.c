@@ -3,9 +3,11 @@
 #include "stages/front/convert_options.h"
 
 #include "stages/engine/parent/options.h"
+#include "stages/formats/reader.h"
 #include "stages/front/front.h"
 #include "stages/front/programs.h"
 
+#include <stdio.h>
 #include <string.h>
 
 kiln_convert_options kiln_convert_given;
@@ -90,11 +92,28 @@ static const taken shared[] = {
 };
 /* clang-format on */
 
+/* Formats whose scenes are one file. */
+static kiln_status check_import_format(const char *text, kiln_error *err)
+{
+    const kiln_reader *const r = kiln_reader_named(text);
+    char names[256] = "";
+    size_t n = 0;
+    if (r && !r->members) return KILN_OK;
+    for (const kiln_reader *const *one = kiln_readers; *one && n < sizeof names; one++)
+        if (!(*one)->members)
+            n += (size_t)snprintf(names + n, sizeof names - n, "%s%s", n ? ", " : "", (*one)->name);
+    return kiln_fail(err, KILN_E_USAGE,
+                     "--import-format takes a format of one file (%s), not '%.80s'", names, text);
+}
+
 static const kiln_opt own[] = {
+    KILN_OPTION_TEXT("import-format", &kiln_convert_given.import_format, "FORMAT",
+                     "what standard input, '-', is, where its bytes do not say it, as those of a "
+                     ".splat; kiln-import --list-formats names the formats",
+                     .brief = "what standard input is, such as splat", .group = "Others"),
     KILN_OPTION_BOOL("filter-nan", &kiln_convert_given.filter_nan,
                      "leave out rows with numbers that are not finite, which is done in any case",
-                     .letter = 'N', .brief = "accepted for splat-transform's scripts; always done",
-                     .group = "Others"),
+                     .letter = 'N', .brief = "accepted for splat-transform's scripts; always done"),
     KILN_OPTION_PATH("scratch-dir", &kiln_convert_given.scratch_dir, "DIR",
                      "keep streams on their way in this folder, and the rows of a format with "
                      "cameras; else they lie beside OUT; they "
@@ -160,6 +179,9 @@ static kiln_status take_rows(kiln_error *err)
         KILN_TRY(take_check(of, &list[i], err));
     }
     for (size_t i = 0; i < N_ROWS(own); i++) table.rows[n++] = own[i];
+    if (table.n_checks == CHECKS)
+        return kiln_fail(err, KILN_E_BUG, "more than %d checks of options", CHECKS);
+    table.checks[table.n_checks++] = (kiln_opt_check){"import-format", check_import_format};
     return KILN_OK;
 }
 
@@ -191,7 +213,8 @@ static const char *const notes[] = {
     "then "
     "translates.",
     "- is standard input, or standard output, which takes the format from --format (ply) and is "
-    "written when the file is whole.",
+    "written when the file is whole. --import-format names the format of a standard input whose "
+    "bytes do not.",
     "-t, -r, -B and -S of splat-transform count in a frame that is turned by 180 degrees about z. "
     "--translate, --rotate, "
     "--filter-box and --filter-sphere count in the numbers of a PLY. So x and y of a move have the "
