@@ -30,13 +30,47 @@ bool kiln_log_is_stage(void) { return strncmp(program, "kiln-", strlen("kiln-"))
 
 kiln_log_level kiln_log_get(void) { return level; }
 
+static const char *renamed, *shown_as; /* of kiln_log_rename */
+
+void kiln_log_rename(const char *path, const char *shown)
+{
+    renamed = path;
+    shown_as = shown;
+}
+
+/* Where the quote before a name begins that ends at `end`, the first byte of the path being `at`: the
+ * path itself, or its whole place. NULL: it is not quoted. */
+static const char *quote_before(const char *text, const char *at, const char *end)
+{
+    if (*end != '\'' || at == text || (at[-1] != '\'' && at[-1] != '/')) return NULL;
+    while (at > text && at[-1] != '\'') at--;
+    return at > text ? at - 1 : NULL;
+}
+
+/* Writes text with the other name into out. */
+static void rename_in(const char *text, char *out, size_t size)
+{
+    const size_t n = renamed ? strlen(renamed) : 0;
+    size_t used = 0;
+    const char *at;
+    while (n && used < size && (at = strstr(text, renamed))) {
+        const char *const quote = quote_before(text, at, at + n);
+        const int kept = (int)((quote ? quote : at + n) - text);
+        used +=
+            (size_t)snprintf(out + used, size - used, "%.*s%s", kept, text, quote ? shown_as : "");
+        text = at + n + (quote != NULL);
+    }
+    if (used < size) (void)snprintf(out + used, size - used, "%s", text);
+}
+
 /* If a message cannot be written to stderr, there is no other place to report that: results of
  * these writes are dropped on purpose. A message is one line in a file or a pipe, where programs
  * look for it; on a terminal it is wrapped. */
 static void write_line(const char *name, const char *prefix, const char *text)
 {
-    char quoted[4 * TEXT], whole[4 * TEXT + 256];
-    kiln_quote(quoted, sizeof quoted, text);
+    char named[2 * TEXT], quoted[4 * TEXT], whole[4 * TEXT + 256];
+    rename_in(text, named, sizeof named);
+    kiln_quote(quoted, sizeof quoted, named);
     (void)snprintf(whole, sizeof whole, "%s: %s%s", name, prefix, quoted);
     if (isatty(STDERR_FILENO)) kiln_wrap(whole, sizeof whole);
     (void)fprintf(stderr, "%s\n", whole);

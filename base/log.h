@@ -20,6 +20,10 @@ kiln_log_level kiln_log_get(void);
 /* Whether it is a program of one stage, such as kiln-import; kiln convert has options of several,
  * by other names. */
 bool kiln_log_is_stage(void);
+/* From now on messages say `shown` where they would say 'PATH' or '/FOLDER/PATH', in quotes: a file
+ * that the user knows by another name. Both are borrowed; path NULL: as at first. Before any thread
+ * starts. */
+void kiln_log_rename(const char *path, const char *shown);
 void kiln_warn(const char *fmt, ...) KILN_PRINTF(1, 2); /* "kiln-knn: warning: ..." unless quiet */
 void kiln_say(const char *fmt, ...) KILN_PRINTF(1, 2);  /* "kiln-knn: ..." unless quiet */
 void kiln_chat(const char *fmt, ...) KILN_PRINTF(1, 2); /* only when verbose */

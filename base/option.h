@@ -26,8 +26,9 @@ KILN_C_BEGIN
 typedef enum {
     KILN_OPT_END = 0,
     KILN_OPT_BOOL, /* bool *: no argument; --no-NAME unsets */
-    KILN_OPT_U32,  /* uint32_t *: range "lo..hi" */
-    KILN_OPT_U64,  /* uint64_t *: range "lo..hi" */
+    /* uint32_t *: range "lo..hi"; the word "off" (0) is allowed as of KILN_OPT_F64 */
+    KILN_OPT_U32,
+    KILN_OPT_U64, /* uint64_t *: likewise */
     /* double *: a number such as 0.5, 1e-3 or 1/255. Range "lo..hi"; either end may be left out.
      * The words "off" (NAN) and "auto" (KILN_OPT_AUTO) are allowed where one of them is the
      * default, or where the range ends with them: "lo..hi|off|auto". */
@@ -83,6 +84,8 @@ enum {
     /* a step of a bake over hosts, or what `kiln pipeline` itself tells a stage: it and make have
      * it not */
     KILN_STEP = 256,
+    /* of a KILN_OPT_F64 that is a share in percent: a % may stand behind the number */
+    KILN_PERCENT = 512,
 };
 
 /* A row of a table; the macros below fill it. */

@@ -21,11 +21,16 @@ static bool split_range(const char *range, char lo[32], char hi[32])
     return true;
 }
 
+static bool is_whole(const kiln_opt *o)
+{
+    return o->kind == KILN_OPT_U32 || o->kind == KILN_OPT_U64;
+}
+
 /* Is this a word behind the range of numbers, or the default? */
 static bool may_be(const kiln_opt *o, const char *word)
 {
     const size_t length = strlen(word);
-    if (o->kind != KILN_OPT_F64) return false;
+    if (o->kind != KILN_OPT_F64 && !is_whole(o)) return false;
     for (const char *bar = o->range ? strchr(o->range, '|') : NULL; bar; bar = strchr(bar + 1, '|'))
         if (strcspn(bar + 1, "|") == length && !memcmp(bar + 1, word, length)) return true;
     return o->def && !strcmp(o->def, word);
@@ -114,6 +119,10 @@ static bool set_whole(const kiln_opt *o, const char *text)
 {
     char lo[32], hi[32];
     uint64_t v, bound;
+    if (!strcmp(text, "off") && may_be(o, text)) {
+        kiln_opt_value_none(o);
+        return true;
+    }
     if (!parse_whole(text, &v)) return false;
     if (split_range(o->range, lo, hi)) {
         if (parse_whole(lo, &bound) && v < bound) return false;
@@ -149,7 +158,11 @@ static bool set_number(const kiln_opt *o, const char *text)
         *(double *)o->where = KILN_OPT_AUTO;
         return true;
     }
-    if (!parse_within(o, text, &v)) return false;
+    char number[64];
+    const size_t n = strlen(text);
+    const bool percent = o->flags & KILN_PERCENT && n && text[n - 1] == '%' && n < sizeof number;
+    if (percent) (void)snprintf(number, sizeof number, "%.*s", (int)n - 1, text);
+    if (!parse_within(o, percent ? number : text, &v)) return false;
     *(double *)o->where = v;
     return true;
 }
@@ -380,6 +393,14 @@ static void number_text(double v, char *buf, size_t size)
     }
 }
 
+static void whole_text(const kiln_opt *o, uint64_t v, char *buf, size_t size)
+{
+    if (v == 0 && may_be(o, "off"))
+        (void)snprintf(buf, size, "off");
+    else
+        (void)snprintf(buf, size, "%llu", (unsigned long long)v);
+}
+
 static void size_value_text(const kiln_size *s, char *buf, size_t size)
 {
     if (s->percent < 0) {
@@ -438,10 +459,10 @@ const char *kiln_opt_text(const kiln_opt *o, char *buf, size_t size)
         (void)snprintf(buf, size, "%s", *(const bool *)o->where ? "yes" : "no");
         break;
     case KILN_OPT_U32:
-        (void)snprintf(buf, size, "%u", *(const uint32_t *)o->where);
+        whole_text(o, *(const uint32_t *)o->where, buf, size);
         break;
     case KILN_OPT_U64:
-        (void)snprintf(buf, size, "%llu", (unsigned long long)*(const uint64_t *)o->where);
+        whole_text(o, *(const uint64_t *)o->where, buf, size);
         break;
     case KILN_OPT_F64:
         if (isnan(*(const double *)o->where))

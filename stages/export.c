@@ -34,19 +34,22 @@
 
 /* ---- what is chosen -------------------------------------------------------------------------- */
 
+static bool names_file(void)
+{
+    const char *const output = kiln_export_given.output;
+    return output && !(output[0] && (!kiln_path_base(output)[0] || kiln_is_dir(output)));
+}
+
 static kiln_status list_formats(const kiln_writer *list[KILN_WRITERS_MAX], uint32_t *n,
                                 kiln_error *err)
 {
     const bool given = kiln_opt_given(&kiln_export_cli, "format");
-    const bool to_folder =
-        kiln_export_given.output && kiln_export_given.output[0] &&
-        (!kiln_path_base(kiln_export_given.output)[0] || kiln_is_dir(kiln_export_given.output));
     KILN_TRY(kiln_writers_parse(kiln_export_given.format, list, n, err));
     if (kiln_export_given.output && strcmp(kiln_export_given.output, "-") == 0)
         return kiln_fail(err, KILN_E_USAGE,
                          "-o takes a file or a folder, not '-'; kiln convert IN - writes a scene's "
                          "file to standard output");
-    if (kiln_export_given.output && !to_folder) {
+    if (names_file()) {
         if (*n > 1 && (given || !kiln_path_has_suffix(kiln_export_given.output)))
             return kiln_fail(err, KILN_E_USAGE,
                              "-o '%s' is one file, but there are several formats (%s); give a "
@@ -58,6 +61,20 @@ static kiln_status list_formats(const kiln_writer *list[KILN_WRITERS_MAX], uint3
         *n = 1;
     }
     return kiln_export_spz_version(list, n, err);
+}
+
+/* A name that -o gives says the format itself; a version of SPZ is for SPZ. */
+static bool ignores_option(const char *name)
+{
+    const kiln_writer *stored[KILN_WRITERS_MAX], *list[KILN_WRITERS_MAX];
+    uint32_t n_stored, n;
+    bool any = false;
+    if (kiln_writers_parse(kiln_export_given.format, stored, &n_stored, NULL) != KILN_OK ||
+        list_formats(list, &n, NULL) != KILN_OK)
+        return false;
+    if (strcmp(name, "format") == 0) return names_file() && list[0] != stored[0];
+    for (uint32_t i = 0; i < n; i++) any = any || kiln_writer_is_spz(list[i]);
+    return strcmp(name, "spz-version") == 0 && !any;
 }
 
 static kiln_status choose_formats(kiln_export_job *j, kiln_error *err)
@@ -396,17 +413,6 @@ static kiln_status export_layer(kiln_run *r, kiln_export_job *j, kiln_error *err
                                : kiln_run_commit(r, key, kiln_export_records_commit, j, err);
 }
 
-/* What a format needs of this machine, such as the viewer of a page. */
-static kiln_status check_format(const kiln_writer *w, kiln_error *err)
-{
-    if (!w->functions->key) return KILN_OK;
-    kiln_hasher *h = kiln_hasher_new();
-    const kiln_status st = w->functions->key(h, err);
-    (void)kiln_hasher_end(h);
-    if (st != KILN_OK) kiln_note(err, "--format %s", w->name);
-    return st;
-}
-
 /* Names that the bake lacks, as soon as it has chunks. Of bakes that --add joins each item may be
  * any's. */
 static kiln_status check_chunks(kiln_run *r, kiln_error *err)
@@ -458,7 +464,7 @@ static kiln_status check_export_options(kiln_run *r, kiln_error *err)
     KILN_TRY(list_formats(list, &n, err));
     KILN_TRY(check_place(list, n, err));
     KILN_TRY(kiln_cut_check(&kiln_export_given, list, n, err));
-    for (uint32_t i = 0; i < n; i++) KILN_TRY(check_format(list[i], err));
+    for (uint32_t i = 0; i < n; i++) KILN_TRY(kiln_writer_check_machine(list[i], err));
     KILN_TRY(kiln_filters_parse(kiln_export_given.filter_boxes, kiln_export_given.filter_spheres,
                                 kiln_export_given.filter_values, &filters,
                                 err)); /* not too many of them */
@@ -520,5 +526,6 @@ const kiln_stage_program kiln_stage_export = {
     .lists = &kiln_export_given.list_formats,
     .list = kiln_writers_list,
     .check = check_export_options,
+    .ignores = ignores_option,
     .run = run_export,
     .unit = kiln_export_unit};

@@ -7,20 +7,18 @@
 #include "base/log.h"
 #include "base/memory.h"
 #include "stages/convert/convert_inputs.h"
+#include "stages/convert/convert_target.h"
 #include "stages/export/bakes.h"
 #include "stages/export/export_options.h"
 #include "stages/export/export_told.h"
 #include "stages/import/plain_rows.h"
 #include "stages/products/product_guard.h"
 
-#include <errno.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 
 /* ---- the target ------------------------------------------------------------------------------ */
-
-static bool is_folder_name(const char *out) { return !kiln_path_base(out)[0] || kiln_is_dir(out); }
 
 /* A format that nobody has named would be a PLY without a word. */
 static kiln_status refuse_no_suffix(const char *out, kiln_error *err)
@@ -43,26 +41,10 @@ kiln_status kiln_convert_writer(const char *out, const kiln_writer **writer, kil
         return kiln_fail(err, KILN_E_USAGE,
                          "OUT is one file or folder, and --format names %u formats", n);
     *writer = list[0];
-    if (is_folder_name(out)) return kiln_export_spz_version(writer, &n, err);
+    if (kiln_convert_is_folder(out)) return kiln_export_spz_version(writer, &n, err);
     if (!given && !kiln_path_has_suffix(out)) return refuse_no_suffix(out, err);
     KILN_TRY(kiln_writer_for(out, list[0], given, KILN_ASKS_CONVERT, writer, err));
     return kiln_export_spz_version(writer, &n, err);
-}
-
-kiln_status kiln_convert_target(const char *out, const kiln_writer *w, char target[KILN_PATH_MAX],
-                                kiln_error *err)
-{
-    const bool one_file = w->functions->place == KILN_PLACE_FILE;
-    if (is_folder_name(out) && one_file)
-        return kiln_path_join(target, KILN_PATH_MAX, out, w->default_name, err);
-    (void)snprintf(target, KILN_PATH_MAX, "%s", out);
-    for (size_t n = strlen(target); n > 1 && target[n - 1] == '/';) target[--n] = '\0';
-    if (one_file || !kiln_is_dir(target)) return KILN_OK;
-    char *real = realpath(target, NULL);
-    if (!real) return kiln_fail(err, KILN_E_IO, "cannot open '%s': %s", target, strerror(errno));
-    (void)snprintf(target, KILN_PATH_MAX, "%s", real);
-    free(real);
-    return KILN_OK;
 }
 
 /* What is read was compared before the run; a manifest, which knows a scene, is none. */
@@ -71,6 +53,7 @@ static kiln_status guard_target(kiln_export_target *t, kiln_error *err)
     const bool overwrite = kiln_export_given.overwrite;
     kiln_product_guard *g;
     KILN_TRY(kiln_product_guard_open(NULL, overwrite, &g, err));
+    kiln_product_guard_keep_ours(g);
     const kiln_status st = kiln_export_target_check(g, t, overwrite, err);
     kiln_product_guard_close(g);
     return st;
@@ -88,9 +71,10 @@ kiln_status kiln_convert_guard(const char *const *files, unsigned n, const char 
     kiln_export_target *t;
     KILN_TRY(KILN_ALLOC(&t, 1, "a target", err));
     kiln_status st = kiln_convert_writer(target, &t->writer, err);
-    if (st == KILN_OK) st = kiln_convert_target(target, t->writer, t->path, err);
+    if (st == KILN_OK) st = kiln_convert_target(target, files[0], t->writer, t->path, err);
     if (st == KILN_OK)
         st = kiln_convert_spare_inputs(files, n, t->path, target_kind(t->writer, bakes), err);
+    if (st == KILN_OK) st = kiln_convert_refuse_scene(target, t->path, t->writer, err);
     if (st == KILN_OK) st = guard_target(t, err);
     free(t);
     return st;
@@ -173,7 +157,7 @@ static kiln_status convert_files(kiln_run *r, conversion *c, kiln_error *err)
     const unsigned n = args->n_positional - 1;
     const char *out = args->positional[n];
     KILN_TRY(kiln_convert_writer(out, &c->to.writer, err));
-    KILN_TRY(kiln_convert_target(out, c->to.writer, c->to.path, err));
+    (void)snprintf(c->to.path, sizeof c->to.path, "%s", out); /* of kiln_convert_target */
     KILN_TRY(guard_target(&c->to, err));
     KILN_TRY(kiln_temporary_path(c->to.path, c->temporary, err));
     KILN_TRY(kiln_make_parents(c->to.path, err));

@@ -20,8 +20,8 @@
 #include "stages/engine/engine.h"
 #include "stages/formats/writer.h"
 
-/* The two halves of a kiln_stage_program. Positionals are the files, then the target; options are
- * those of kiln_import_given and kiln_export_given. */
+/* The two halves of a kiln_stage_program. Positionals are the files, then the target, as
+ * kiln_convert_target gives it; options are those of kiln_import_given and kiln_export_given. */
 kiln_status kiln_convert_run(kiln_run *r, kiln_error *err) KILN_MUST_CHECK;
 kiln_status kiln_convert_unit(kiln_worker *w, const char *name, const void *payload, size_t bytes,
                               kiln_error *err) KILN_MUST_CHECK;
@@ -29,12 +29,9 @@ kiln_status kiln_convert_unit(kiln_worker *w, const char *name, const void *payl
 /* The format of `out` by the options. KILN_E_USAGE: there is none, or several. */
 kiln_status kiln_convert_writer(const char *out, const kiln_writer **writer,
                                 kiln_error *err) KILN_MUST_CHECK;
-/* The file or folder of `out`: where that is a folder and the format a file, one in it. */
-kiln_status kiln_convert_target(const char *out, const kiln_writer *w, char target[4096],
-                                kiln_error *err) KILN_MUST_CHECK;
-/* May it be written? bakes: a bake of its own reads the files, not kiln_convert_run.
- * KILN_E_USAGE. */
-kiln_status kiln_convert_guard(const char *const *files, unsigned n, const char *target, bool bakes,
+/* May it be written? Without -w nothing that is there is replaced, ours neither. bakes: a bake of
+ * its own reads the files, not kiln_convert_run. KILN_E_USAGE. */
+kiln_status kiln_convert_guard(const char *const *files, unsigned n, const char *out, bool bakes,
                                kiln_error *err) KILN_MUST_CHECK;
 
 #endif

@@ -97,6 +97,9 @@ typedef struct {
      * KILN_E_USAGE, or what the thing that is named is worth. What a single text may say is
      * kiln_cli.checks. NULL: there is nothing to find. */
     kiln_status (*check)(kiln_run *r, kiln_error *err);
+    /* Says whether this run makes nothing of the option, whose value an earlier run has stored. It
+     * is not told then. The options have the values of this run. NULL: of none. */
+    bool (*ignores)(const char *option);
     /* Called once, in the parent. Its status is the program's exit code. */
     kiln_status (*run)(kiln_run *r, kiln_error *err);
     /* Called in a worker, once for each unit. The payload is aligned to a page, is read-only and

@@ -63,16 +63,17 @@ static const kiln_opt options[] = {
     KILN_OPTION_NUMBER("count", &kiln_export_given.count, "N",
                        "write N Gaussians that stand for all that --chunks and filters leave: "
                        "levels of detail (kiln-lod), of "
-                       "which each chunk keeps the same share, but one at the least; 0: all",
-                       .def = "0", .range = "0..4294967294",
+                       "which each chunk keeps the same share, but one at the least; off: all",
+                       .def = "off", .range = "1..4294967294|off",
                        .brief = "write so many Gaussians that stand for all",
                        .flags = KILN_KEYED | KILN_LATER | KILN_NAMED),
     KILN_OPTION_NUMBER(
         "percent", &kiln_export_given.percent, "P",
-        "write this share of what --chunks and filters leave, as --count does; above 0",
+        "write this share of what --chunks and filters leave, as --count does: 10 or "
+        "10%, above 0",
         .def = "off", .range = "1e-9..100|off",
         .brief = "P % as many Gaussians, which stand for all",
-        .flags = KILN_KEYED | KILN_LATER | KILN_NAMED),
+        .flags = KILN_KEYED | KILN_LATER | KILN_NAMED | KILN_PERCENT),
     KILN_OPTION_NUMBER("sh-degree", &kiln_export_given.sh_degree, "N",
                        "write spherical harmonics up to this degree", .def = "4", .range = "0..4",
                        .flags = KILN_KEYED | KILN_LATER),
@@ -168,7 +169,7 @@ kiln_status kiln_export_spz_version(const kiln_writer *list[], uint32_t *n, kiln
         for (uint32_t k = 0; k < kept; k++) again = again || list[k] == w;
         if (!again) list[kept++] = w;
         used = used || w == wanted;
-        if (!strncmp(w->name, spz->name, strlen(spz->name))) other = w;
+        if (kiln_writer_is_spz(w)) other = w;
     }
     *n = kept;
     if (!given || used) return KILN_OK;

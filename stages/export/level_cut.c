@@ -100,7 +100,7 @@ kiln_status kiln_cut_check(const kiln_export_options *o, const kiln_writer *cons
                            uint32_t n, kiln_error *err)
 {
     const cut_option all[] = {{"level", "0", asks_level(o)},
-                              {"count", "0", o->count > 0},
+                              {"count", "off", o->count > 0},
                               {"percent", "off", !isnan(o->percent)}};
     for (int a = 0; a < 3; a++)
         for (int b = a + 1; b < 3; b++)
@@ -523,6 +523,24 @@ static void tell_cut(const kiln_export *e, uint64_t all)
         kiln_say("all %s that are there are written", KILN_COUNT(all, "Gaussian"));
 }
 
+/* Else a number that is too large would be taken for what it is not. */
+static void tell_coarsest(const kiln_export_options *o, const kiln_export *e)
+{
+    kiln_level_wish wish;
+    kiln_error none;
+    uint32_t most = 0;
+    if (o->count || !isnan(o->percent) ||
+        kiln_level_wish_parse(o->level, &wish, &none) != KILN_OK || wish.form != KILN_LEVEL_AT)
+        return;
+    for (uint32_t i = 0; i < e->n_bakes; i++)
+        for (uint32_t k = 0; k < e->bakes[i].levels->n_chunks; k++)
+            if (e->bakes[i].levels->chunks[k].level > most)
+                most = e->bakes[i].levels->chunks[k].level;
+    if (wish.level > most)
+        kiln_say("--level %u: the coarsest level of this scene is %u, which is written", wish.level,
+                 most);
+}
+
 kiln_status kiln_cut_make(kiln_run *r, const kiln_writer *w, kiln_export *e, kiln_cut_bakes *c,
                           int *fd, kiln_error *err)
 {
@@ -531,6 +549,7 @@ kiln_status kiln_cut_make(kiln_run *r, const kiln_writer *w, kiln_export *e, kil
     *fd = -1;
     KILN_TRY(count_left(r, w, e, err));
     const uint64_t all = e->n_rows;
+    tell_coarsest(&kiln_export_given, e);
     KILN_GO(choose_cuts(&kiln_export_given, e, c, err));
     KILN_GO(list_picks(e, c, &list, err));
     KILN_GO(merge_made(r, w, e, &list.requests, fd, err));

@@ -135,6 +135,20 @@ size_t kiln_packing_stem(const char *name)
     return strlen(name);
 }
 
+size_t kiln_scene_stem(const char *scene, char name[KILN_PATH_MAX])
+{
+    static const char compressed[] = ".compressed";
+    const size_t more = sizeof compressed - 1;
+    (void)snprintf(name, KILN_PATH_MAX, "%.*s", (int)kiln_packing_stem(scene), scene);
+    const char *suffix = kiln_path_suffix(name);
+    size_t n = strlen(name) - (*suffix ? strlen(suffix) + 1 : 0);
+    const size_t base = (size_t)(kiln_path_base(name) - name);
+    if (!strcasecmp(suffix, "ply") && n > base + more &&
+        !strncasecmp(name + n - more, compressed, more))
+        n -= more;
+    return n > base ? n : strlen(name);
+}
+
 void kiln_packings_list(const char *formats)
 {
     for (int i = 0; i < N_PACKINGS; i++)

@@ -58,6 +58,9 @@ kiln_status kiln_packing_find(const char *path, const kiln_packing **out,
                               kiln_error *err) KILN_MUST_CHECK;
 /* Length of `name` without the suffix of a packing ("x.ply.gz": 5). */
 size_t kiln_packing_stem(const char *name);
+/* Length of a scene's path without the suffixes of its last name: of x.sog.gz and x.compressed.ply
+ * that of x. name: gets the path without the suffix of a packing. */
+size_t kiln_scene_stem(const char *scene, char name[4096]);
 /* Prints the packings, one a line, for --list-formats; formats: those that can be packed. */
 void kiln_packings_list(const char *formats);
 

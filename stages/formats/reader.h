@@ -229,6 +229,8 @@ kiln_status kiln_source_look(const char *path, const kiln_read_options *options,
 /* How sure the reader that wins a file is of it, by its content and name alone: 0 (there is none)
  * .. 100. */
 int kiln_source_claim(const char *path);
+/* A format without a mark that a file which no reader knows could be; NULL: none. */
+const kiln_reader *kiln_source_guess(const char *path);
 /* Calls add for each of its members. Those of a packed file are KILN_E_INPUT. */
 kiln_status kiln_source_members(const char *path, const kiln_read_options *options,
                                 kiln_member_fn *add, void *context,

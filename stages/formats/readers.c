@@ -152,6 +152,17 @@ int kiln_source_claim(const char *path)
     return foreign > score ? foreign : score;
 }
 
+const kiln_reader *kiln_source_guess(const char *path)
+{
+    unsigned char head[KILN_PROBE_BYTES];
+    size_t len = 0;
+    kiln_error unread;
+    if (kiln_source_claim(path) > 0 ||
+        read_source_head(path, head, sizeof head, &len, &unread) != KILN_OK)
+        return NULL;
+    return guess_unmarked(path, head, len);
+}
+
 /* Opens what is known of the file. A header that claims more than files may have here is refused
  * like a file that cannot be written: whether the rest of the stream is there shows only when it is
  * unpacked. */

@@ -452,6 +452,11 @@ typedef struct {
 /* in the order of writers.def, ended by a row whose name is NULL */
 extern const kiln_writer kiln_writers[];
 const kiln_writer *kiln_writer_named(const char *name);
+/* Is it a version of SPZ? */
+bool kiln_writer_is_spz(const kiln_writer *w);
+/* Looks for what a format needs of this machine, such as the viewer of a page. KILN_E_INPUT: it is
+ * not there; the sentence says how it comes there. */
+kiln_status kiln_writer_check_machine(const kiln_writer *w, kiln_error *err) KILN_MUST_CHECK;
 /* Prints the formats, one a line: name, suffixes or "(folder)", splats or levels (what is made of
  * splats with their levels of detail), points ("-": holds none), exact or rounded, what it is. */
 void kiln_writers_list(void);

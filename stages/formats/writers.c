@@ -78,6 +78,18 @@ const kiln_writer *kiln_writers_need_levels(const char *list, const char *output
     return NULL;
 }
 
+bool kiln_writer_is_spz(const kiln_writer *w) { return strncmp(w->name, "spz", 3) == 0; }
+
+kiln_status kiln_writer_check_machine(const kiln_writer *w, kiln_error *err)
+{
+    if (!w->functions->key) return KILN_OK;
+    kiln_hasher *h = kiln_hasher_new();
+    const kiln_status st = w->functions->key(h, err);
+    (void)kiln_hasher_end(h);
+    if (st != KILN_OK) kiln_note(err, "--format %s", w->name);
+    return st;
+}
+
 void kiln_writers_list(void)
 {
     for (const kiln_writer *w = kiln_writers; w->name; w++)

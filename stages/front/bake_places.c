@@ -7,7 +7,6 @@
 
 #include <stdio.h>
 #include <string.h>
-#include <strings.h>
 
 /* A word that programs take for a path, not for an option. */
 static kiln_status as_path(const char **word, kiln_error *err)
@@ -19,21 +18,6 @@ static kiln_status as_path(const char **word, kiln_error *err)
     (void)snprintf(copy, n, "./%s", *word);
     *word = copy;
     return KILN_OK;
-}
-
-/* Length of a scene's file name without its suffix: of x.sog.gz and x.compressed.ply that of x. */
-static size_t stem(const char *scene, char name[KILN_PATH_MAX])
-{
-    static const char compressed[] = ".compressed";
-    const size_t more = sizeof compressed - 1;
-    (void)snprintf(name, KILN_PATH_MAX, "%.*s", (int)kiln_packing_stem(scene), scene);
-    const char *suffix = kiln_path_suffix(name);
-    size_t n = strlen(name) - (*suffix ? strlen(suffix) + 1 : 0);
-    const size_t base = (size_t)(kiln_path_base(name) - name);
-    if (!strcasecmp(suffix, "ply") && n > base + more &&
-        !strncasecmp(name + n - more, compressed, more))
-        n -= more;
-    return n > base ? n : strlen(name);
 }
 
 static kiln_status bake_of(const char *scene, size_t length, char *out, kiln_error *err)
@@ -53,7 +37,7 @@ static kiln_status default_out(const char *scene, bool is_demo, char *out, kiln_
     char name[KILN_PATH_MAX];
     const char *suffix = kiln_path_suffix(scene);
     const size_t before = strlen(scene) - (*suffix ? strlen(suffix) + 1 : 0),
-                 length = stem(scene, name);
+                 length = kiln_scene_stem(scene, name);
     KILN_TRY(bake_of(scene, before, out, err));
     return length == before || kiln_is_dir(out) ? KILN_OK : bake_of(scene, length, out, err);
 }

@@ -6,7 +6,6 @@
 #include "stages/products/product_guard.h"
 #include "stages/products/product_mark.h"
 
-#include <dirent.h>
 #include <ftw.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -43,21 +42,10 @@ static kiln_status option_text(const targets *t, const char *stage, const char *
 }
 
 /* ---- exports --------------------------------------------------------------------------------- */
-static bool holds_any(const char *path)
-{
-    bool any = false;
-    DIR *const folder = opendir(path);
-    if (!folder) return false;
-    for (const struct dirent *e = readdir(folder); e && !any; e = readdir(folder))
-        any = strcmp(e->d_name, ".") != 0 && strcmp(e->d_name, "..") != 0;
-    (void)closedir(folder);
-    return any;
-}
-
 static kiln_status check_folder(const targets *t, const char *path, kiln_error *err)
 {
     KILN_TRY(kiln_product_guard_folder(t->guard, path, true, err));
-    if (t->overwrite || !holds_any(path)) return KILN_OK;
+    if (t->overwrite || !kiln_folder_holds_any(path)) return KILN_OK;
     const kiln_listed says = kiln_product_guard_listed(t->guard, path);
     if (says == KILN_LISTED_CHANGED) return kiln_product_refuse_changed(path, err);
     if (says == KILN_LISTED_UNCHANGED || kiln_product_folder_mark(path) != KILN_MARK_NONE)

@@ -17,9 +17,11 @@
 #include "stages/engine/parent/options.h"
 #include "stages/engine/program.h"
 #include "stages/convert/convert_run.h"
+#include "stages/convert/convert_target.h"
 #include "stages/export/export_options.h"
 #include "stages/export/export_told.h"
 #include "stages/export/level_cut.h"
+#include "stages/formats/reader.h"
 #include "stages/front/convert_options.h"
 #include "stages/front/front.h"
 
@@ -47,7 +49,8 @@ typedef struct {
     kiln_parsed parsed;
     unsigned n; /* files that are read: all positionals but the last */
     const kiln_writer *writer;
-    char out[KILN_PATH_MAX];    /* as it was typed; of standard output a file in `folder` */
+    const kiln_reader *input;   /* what standard input is said to be; NULL: nothing is said */
+    char out[KILN_PATH_MAX];    /* of kiln_convert_target; of standard output a file in `folder` */
     char beside[KILN_PATH_MAX]; /* the path that `folder` lies beside */
     size_t there;               /* how much of it was there, once `parents` are made */
     char folder[KILN_PATH_MAX]; /* "" until it is made */
@@ -125,6 +128,10 @@ static kiln_status check_streams(const conversion *c, kiln_error *err)
     if (n > 1)
         return kiln_fail(err, KILN_E_USAGE,
                          "standard input, '-', is one file; it is named %u times", n);
+    if (n == 0 && kiln_convert_given.import_format)
+        return kiln_fail(err, KILN_E_USAGE,
+                         "--import-format is for standard input, '-'; of a file the name and the "
+                         "content say the format");
     if (c->to_stream && kiln_common_values.json)
         return kiln_fail(err, KILN_E_USAGE,
                          "--json prints its report to standard output, where the scene goes; name "
@@ -169,12 +176,8 @@ static void remove_parents(const char *path, size_t there)
 /* Fills `beside`, by whose name the folder is found again. */
 static kiln_status name_place(conversion *c, kiln_error *err)
 {
-    char target[KILN_PATH_MAX];
+    const char *const target = c->to_stream ? c->writer->default_name : c->out;
     const char *temporary = getenv("TMPDIR"), *scratch = kiln_convert_given.scratch_dir;
-    if (c->to_stream)
-        (void)snprintf(target, sizeof target, "%s", c->writer->default_name);
-    else
-        KILN_TRY(kiln_convert_target(c->out, c->writer, target, err));
     if (!scratch && c->to_stream) scratch = temporary && *temporary ? temporary : "/tmp";
     if (scratch)
         return kiln_path_join(c->beside, sizeof c->beside, scratch, kiln_path_base(target), err);
@@ -210,11 +213,16 @@ static void drop_convert_folder(const conversion *c)
 
 /* ---- the command lines ----------------------------------------------------------------------- */
 
+/* A format without a mark is known by its suffix. */
 static kiln_status input_path(const conversion *c, unsigned i, char out[KILN_PATH_MAX],
                               kiln_error *err)
 {
+    char name[64] = "stdin";
+    if (c->input && c->input->may_be)
+        (void)snprintf(name, sizeof name, "stdin.%.*s", (int)strcspn(c->input->suffixes, ","),
+                       c->input->suffixes);
     if (is_stream(c->parsed.positional[i]))
-        return kiln_path_join(out, KILN_PATH_MAX, c->folder, "stdin", err);
+        return kiln_path_join(out, KILN_PATH_MAX, c->folder, name, err);
     (void)snprintf(out, KILN_PATH_MAX, "%s", c->parsed.positional[i]);
     return KILN_OK;
 }
@@ -303,13 +311,10 @@ static int run_program(const kiln_stage_program *program, const kiln_cli *cli,
  * was_there: the folder, before. */
 static void discard_shared(const conversion *c, bool was_there, int code)
 {
-    char target[KILN_PATH_MAX];
-    kiln_error err;
     const kiln_writer_functions *w = c->writer->functions;
     if (!w->discard || code == kiln_exit_code(KILN_E_USAGE)) return; /* refused before it began */
-    if (kiln_convert_target(c->out, c->writer, target, &err) != KILN_OK) return;
-    w->discard(target);
-    if (!was_there) (void)rmdir(target);
+    w->discard(c->out);
+    if (!was_there) (void)rmdir(c->out);
 }
 
 /* Points have no levels. */
@@ -351,13 +356,53 @@ static kiln_status run_bake(conversion *c, int *code, kiln_error *err)
     return KILN_OK;
 }
 
+/* Its content says another format than the user does. */
+static kiln_status refuse_input(const conversion *c, const char *path, kiln_error *err)
+{
+    const kiln_read_options options = {0};
+    const kiln_reader *found;
+    kiln_source_info *info; /* too large for the stack */
+    kiln_error why;
+    KILN_TRY(KILN_ALLOC(&info, 1, "what standard input says of itself", err));
+    const kiln_status st = kiln_source_look(path, &options, &found, info, &why);
+    free(info);
+    if (st == KILN_OK && found == c->input) return KILN_OK;
+    if (st != KILN_OK && !c->input->may_be) return KILN_OK; /* import says what is wrong */
+    return kiln_fail(err, KILN_E_INPUT, "standard input is of %s%s, but --import-format says %s",
+                     st == KILN_OK ? "the format " : "another format",
+                     st == KILN_OK ? found->name : "", c->input->name);
+}
+
+/* path: without a suffix, by which a file of a format without a mark would be known. */
+static kiln_status check_input(const conversion *c, const char *path, kiln_error *err)
+{
+    if (c->input) return kiln_source_claim(path) ? refuse_input(c, path, err) : KILN_OK;
+    const kiln_reader *const guess = kiln_source_guess(path);
+    if (!guess) return KILN_OK;
+    return kiln_fail(err, KILN_E_INPUT,
+                     "standard input is no splat or point file that we know; if it is a .%s, "
+                     "which has no mark, say so: --import-format %s",
+                     guess->suffixes, guess->name);
+}
+
+static kiln_status take_input(const conversion *c, const char *path, kiln_error *err)
+{
+    char bare[KILN_PATH_MAX];
+    KILN_TRY(kiln_path_join(bare, sizeof bare, c->folder, "stdin", err));
+    KILN_TRY(kiln_convert_take_input(bare, err));
+    KILN_TRY(check_input(c, bare, err));
+    if (rename(bare, path) == 0) return KILN_OK;
+    return kiln_fail(err, KILN_E_IO, "cannot rename '%s': %s", bare, strerror(errno));
+}
+
 static kiln_status take_inputs(const conversion *c, kiln_error *err)
 {
-    char path[KILN_PATH_MAX];
+    static char path[KILN_PATH_MAX]; /* messages go on to name it */
     for (unsigned i = 0; i < c->n; i++) {
         if (!is_stream(c->parsed.positional[i])) continue;
         KILN_TRY(input_path(c, i, path, err));
-        KILN_TRY(kiln_convert_take_input(path, err));
+        kiln_log_rename(path, "standard input");
+        return take_input(c, path, err);
     }
     return KILN_OK;
 }
@@ -384,6 +429,8 @@ static kiln_status plan_conversion(conversion *c, kiln_error *err)
     c->n = c->parsed.n_positional - 1;
     (void)snprintf(c->out, sizeof c->out, "%s", c->parsed.positional[c->n]);
     c->to_stream = is_stream(c->out);
+    if (kiln_convert_given.import_format)
+        c->input = kiln_reader_named(kiln_convert_given.import_format);
     KILN_TRY(kiln_convert_writer(c->to_stream ? "" : c->out, &c->writer, err));
     c->cuts = kiln_cut_is_asked(&kiln_export_given);
     c->bakes = c->writer->functions->views || c->cuts;
@@ -394,8 +441,11 @@ static kiln_status plan_conversion(conversion *c, kiln_error *err)
     KILN_TRY(kiln_cut_check(&kiln_export_given, &c->writer, 1, err));
     KILN_TRY(refuse_order(c, err));
     KILN_TRY(check_streams(c, err));
-    return c->to_stream ? KILN_OK
-                        : kiln_convert_guard(c->parsed.positional, c->n, c->out, c->bakes, err);
+    KILN_TRY(kiln_writer_check_machine(c->writer, err)); /* before a scene is read */
+    if (c->to_stream) return KILN_OK;
+    const char *const *words = c->parsed.positional;
+    KILN_TRY(kiln_convert_guard(words, c->n, words[c->n], c->bakes, err));
+    return kiln_convert_target(words[c->n], words[0], c->writer, c->out, err);
 }
 
 /* A terminal that is closed ends it like SIGTERM. */

@@ -3,9 +3,11 @@
 #include "stages/front/convert_options.h"
 
 #include "stages/engine/parent/options.h"
+#include "stages/formats/reader.h"
 #include "stages/front/front.h"
 #include "stages/front/programs.h"
 
+#include <stdio.h>
 #include <string.h>
 
 kiln_convert_options kiln_convert_given;
@@ -48,7 +50,8 @@ static const taken list[] = {
      .help = "turn SPZ and GLB to the axes that their specifications name (SPZ right, up, back; GLB left, up, forward); as-is "
              "leaves the numbers of a PLY"),
     TAKE(FOR_EXPORT, "overwrite",
-     .help = "replace an OUT that SplatKiln did not write, or that was changed since; never a file that is read"),
+     .brief = "replace an OUT that is there",
+     .help = "replace an OUT that is there, whoever wrote it; never a file that is read"),
     TAKE(FOR_EXPORT, "filter-box", .group = "Which rows, and where they lie"),
     TAKE(FOR_EXPORT, "filter-sphere"),
     TAKE(FOR_EXPORT, "filter-value", .letter = 'V'),
@@ -89,11 +92,28 @@ static const taken shared[] = {
 };
 /* clang-format on */
 
+/* Formats whose scenes are one file. */
+static kiln_status check_import_format(const char *text, kiln_error *err)
+{
+    const kiln_reader *const r = kiln_reader_named(text);
+    char names[256] = "";
+    size_t n = 0;
+    if (r && !r->members) return KILN_OK;
+    for (const kiln_reader *const *one = kiln_readers; *one && n < sizeof names; one++)
+        if (!(*one)->members)
+            n += (size_t)snprintf(names + n, sizeof names - n, "%s%s", n ? ", " : "", (*one)->name);
+    return kiln_fail(err, KILN_E_USAGE,
+                     "--import-format takes a format of one file (%s), not '%.80s'", names, text);
+}
+
 static const kiln_opt own[] = {
+    KILN_OPTION_TEXT("import-format", &kiln_convert_given.import_format, "FORMAT",
+                     "what standard input, '-', is, where its bytes do not say it, as those of a "
+                     ".splat; kiln-import --list-formats names the formats",
+                     .brief = "what standard input is, such as splat", .group = "Others"),
     KILN_OPTION_BOOL("filter-nan", &kiln_convert_given.filter_nan,
                      "leave out rows with numbers that are not finite, which is done in any case",
-                     .letter = 'N', .brief = "accepted for splat-transform's scripts; always done",
-                     .group = "Others"),
+                     .letter = 'N', .brief = "accepted for splat-transform's scripts; always done"),
     KILN_OPTION_PATH("scratch-dir", &kiln_convert_given.scratch_dir, "DIR",
                      "keep streams on their way in this folder, and the rows of a format with "
                      "cameras; else they lie beside OUT; they "
@@ -126,7 +146,7 @@ static const kiln_stage_program *stage_of(const taken *t)
 static void take_option_row(const kiln_opt *from, const taken *t, kiln_opt *out)
 {
     *out = *from;
-    out->flags &= KILN_HIDDEN | KILN_ALONE | KILN_DEVICE;
+    out->flags &= KILN_HIDDEN | KILN_ALONE | KILN_DEVICE | KILN_PERCENT;
     if (t->as) out->name = t->as;
     if (t->letter) out->letter = t->letter;
     if (t->brief) out->brief = t->brief;
@@ -159,6 +179,9 @@ static kiln_status take_rows(kiln_error *err)
         KILN_TRY(take_check(of, &list[i], err));
     }
     for (size_t i = 0; i < N_ROWS(own); i++) table.rows[n++] = own[i];
+    if (table.n_checks == CHECKS)
+        return kiln_fail(err, KILN_E_BUG, "more than %d checks of options", CHECKS);
+    table.checks[table.n_checks++] = (kiln_opt_check){"import-format", check_import_format};
     return KILN_OK;
 }
 
@@ -190,7 +213,8 @@ static const char *const notes[] = {
     "then "
     "translates.",
     "- is standard input, or standard output, which takes the format from --format (ply) and is "
-    "written when the file is whole.",
+    "written when the file is whole. --import-format names the format of a standard input whose "
+    "bytes do not.",
     "-t, -r, -B and -S of splat-transform count in a frame that is turned by 180 degrees about z. "
     "--translate, --rotate, "
     "--filter-box and --filter-sphere count in the numbers of a PLY. So x and y of a move have the "

@@ -10,7 +10,8 @@
 
 typedef struct {
     const char *scratch_dir;
-    bool filter_nan; /* which changes nothing: such rows are dropped in any case */
+    const char *import_format; /* of standard input; NULL: its content says it */
+    bool filter_nan;           /* which changes nothing: such rows are dropped in any case */
 } kiln_convert_options;
 extern kiln_convert_options kiln_convert_given;
 

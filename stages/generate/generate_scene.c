@@ -46,6 +46,7 @@ kiln_status kiln_generated_check(const char *dir, const char *name, const kiln_g
     *out = (kiln_generated){0};
     KILN_TRY(kiln_path_join(out->path, sizeof out->path, dir, name, err));
     KILN_TRY(kiln_product_guard_open(NULL, o->overwrite, &g, err));
+    kiln_product_guard_keep_ours(g); /* a bake may have been made of it */
     const kiln_status st = kiln_product_guard_check(g, out->path, &out->seen, err);
     kiln_product_guard_close(g);
     return st;

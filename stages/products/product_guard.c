@@ -7,6 +7,7 @@
 #include "stages/products/product_records.h"
 #include "stages/products/scene_files.h"
 
+#include <dirent.h>
 #include <errno.h>
 #include <limits.h>
 #include <stdio.h>
@@ -24,7 +25,7 @@ typedef struct {
 
 struct kiln_product_guard {
     kiln_manifest *m;
-    bool overwrite;
+    bool overwrite, keeps_ours;
     kiln_scene_files *scene;
     kiln_product_list list;
     /* the manifest's real folder; "": there is none */
@@ -84,6 +85,8 @@ void kiln_product_guard_scene(kiln_product_guard *g, const char *scene, const ch
     if (!real_path(scene, g->new_scene)) g->new_scene[0] = '\0';
     if (!real_path(out, g->out)) g->out[0] = '\0';
 }
+
+void kiln_product_guard_keep_ours(kiln_product_guard *g) { g->keeps_ours = true; }
 
 /* ---- folders --------------------------------------------------------------------------------- */
 static bool is_below(const char *path, const char *above)
@@ -249,6 +252,22 @@ kiln_status kiln_product_refuse_changed(const char *path, kiln_error *err)
                      path);
 }
 
+static kiln_status refuse_existing(const char *path, kiln_error *err)
+{
+    return kiln_fail(err, KILN_E_USAGE,
+                     "'%s' exists already; choose another place, or replace it with -w, "
+                     "--overwrite",
+                     path);
+}
+
+static kiln_status refuse_copied(const char *path, kiln_error *err)
+{
+    return kiln_fail(err, KILN_E_USAGE,
+                     "'%s' looks like a copy of what SplatKiln wrote, which may have been edited "
+                     "since; choose another place, or replace it with -w, --overwrite",
+                     path);
+}
+
 static kiln_status refuse_foreign(const char *path, kiln_error *err)
 {
     const char *const suffix = kiln_path_suffix(path);
@@ -295,11 +314,13 @@ void kiln_product_guard_own(kiln_product_guard *g, const char *path)
     p->state = KILN_PRODUCT_CURRENT;
 }
 
-/* of a run that was killed: it may have written the file again, and nothing describes that */
+/* of a run that was killed: it may have written the file again, and nothing describes that; the
+ * bake may be a copy */
 static bool was_begun(const kiln_product *p, kiln_mark mark)
 {
     if (p->state != KILN_PRODUCT_BEGUN) return false;
-    return mark == KILN_MARK_OURS || !kiln_product_name_has_mark(p->path);
+    return mark == KILN_MARK_OURS || mark == KILN_MARK_COPIED ||
+           !kiln_product_name_has_mark(p->path);
 }
 
 static kiln_listed judge_product(const kiln_product *p, const char *path)
@@ -351,11 +372,14 @@ static kiln_status check_there(const kiln_product_guard *g, const folder *in, co
     const kiln_listed says = listed_state(g, real);
     if (says == KILN_LISTED_UNCHANGED) return KILN_OK;
     const kiln_mark mark = says == KILN_LISTED_NOT ? kiln_product_mark(path) : KILN_MARK_BROKEN;
-    if (mark == KILN_MARK_OURS || mark == KILN_MARK_SEALED) return KILN_OK;
+    const bool is_ours = mark == KILN_MARK_OURS || mark == KILN_MARK_SEALED;
+    if (is_ours && !g->keeps_ours) return KILN_OK;
     if (may_be_of_scene(in, path)) return refuse_folder_of_scene(path, err);
     if (g->overwrite) return KILN_OK;
-    return mark == KILN_MARK_BROKEN ? kiln_product_refuse_changed(path, err)
-                                    : refuse_foreign(path, err);
+    if (g->keeps_ours) return refuse_existing(path, err);
+    return mark == KILN_MARK_BROKEN   ? kiln_product_refuse_changed(path, err)
+           : mark == KILN_MARK_COPIED ? refuse_copied(path, err)
+                                      : refuse_foreign(path, err);
 }
 
 static kiln_status check_entry(const kiln_product_guard *g, const folder *in, const char *path,
@@ -392,7 +416,7 @@ kiln_status kiln_product_guard_check(kiln_product_guard *g, const char *path,
                                      kiln_product_seen *seen, kiln_error *err)
 {
     struct stat entry;
-    kiln_product_seen now = {.overwrite = g->overwrite};
+    kiln_product_seen now = {.overwrite = g->overwrite, .keeps_ours = g->keeps_ours};
     const folder *in;
     KILN_TRY(folder_of_product(g, path, &in, err));
     const bool there = lstat(path, &entry) == 0;
@@ -417,6 +441,17 @@ kiln_status kiln_product_guard_ask(kiln_manifest *m, bool overwrite, const char 
 }
 
 /* ---- a folder -------------------------------------------------------------------------------- */
+bool kiln_folder_holds_any(const char *path)
+{
+    bool any = false;
+    DIR *const entries = opendir(path);
+    if (!entries) return false;
+    for (const struct dirent *e = readdir(entries); e && !any; e = readdir(entries))
+        any = strcmp(e->d_name, ".") != 0 && strcmp(e->d_name, "..") != 0;
+    (void)closedir(entries);
+    return any;
+}
+
 kiln_status kiln_product_guard_folder(kiln_product_guard *g, const char *path, bool whole,
                                       kiln_error *err)
 {
@@ -430,5 +465,8 @@ kiln_status kiln_product_guard_folder(kiln_product_guard *g, const char *path, b
             err, KILN_E_USAGE,
             "the folder '%s' holds files of the scene that was imported; choose another place",
             path);
-    return f->is == KILN_FOLDER_IN_PHOTOS ? refuse_photos(path, err) : KILN_OK;
+    if (f->is == KILN_FOLDER_IN_PHOTOS) return refuse_photos(path, err);
+    return whole && g->keeps_ours && !g->overwrite && kiln_folder_holds_any(path)
+               ? refuse_existing(path, err)
+               : KILN_OK;
 }

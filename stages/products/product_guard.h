@@ -6,6 +6,7 @@
  *   2. A file that this manifest lists as ours (schema/products.h) is replaced if it is unchanged
  *      since.
  *   3. A file that carries our mark (product_mark.h) is replaced.
+ *      Not where a person names a new file, which kiln_product_guard_keep_ours says.
  *   4. Everything else is replaced with -w, --overwrite alone. A link is replaced by a file then;
  *      what it leads to stays.
  * A folder in a file's place, a pipe and a device are never replaced.
@@ -44,6 +45,10 @@ void kiln_product_guard_close(kiln_product_guard *g); /* accepts NULL */
  * the folder of the bake, is never replaced. */
 void kiln_product_guard_scene(kiln_product_guard *g, const char *scene, const char *out);
 
+/* Leaves step 3 out: what is there may be the source of a bake, or another scene that was converted.
+ * So it is replaced with -w alone, and a folder that is not empty, too. */
+void kiln_product_guard_keep_ours(kiln_product_guard *g);
+
 /* KILN_E_USAGE: "'PATH' was changed since SplatKiln wrote it", with what to do. */
 kiln_status kiln_product_refuse_changed(const char *path, kiln_error *err);
 /* Counts a file as ours, as it lies there: the caller knows it from a record that older bakes
@@ -61,6 +66,9 @@ kiln_status kiln_product_guard_ask(kiln_manifest *m, bool overwrite, const char 
  * others. Says nothing of what else it holds. KILN_E_USAGE. */
 kiln_status kiln_product_guard_folder(kiln_product_guard *g, const char *path, bool whole,
                                       kiln_error *err) KILN_MUST_CHECK;
+
+/* Says whether anything lies in a folder. */
+bool kiln_folder_holds_any(const char *path);
 
 /* What the list of the manifest says of a file or folder of the bake. */
 typedef enum {

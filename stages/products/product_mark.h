@@ -7,7 +7,9 @@
  * in <meta name="generator">, chunks in `format`. That is the mark. PNG and HTML end with a seal as
  * well: the hash of all bytes before it. A sealed file that was edited by hand is known to be
  * another one, though the mark is still in it. The other formats are too large to be read a second
- * time for a seal. .splat, .ksplat, .spz, .csv, .npy, videos and lists of cameras carry no mark.
+ * time for a seal: an extended attribute of the file, the note, holds their size and time. A copy
+ * has no note, and who edited it is not known, so where the file system keeps notes it is not ours.
+ * Where it keeps none (NFS, tmpfs before Linux 6.6) the mark has to do. .splat, .ksplat, .spz, .csv, .npy, videos and lists of cameras carry no mark.
  *
  * Reads at most 64 KiB at either end, and all of a file that has a seal. Follows no link; opens
  * nothing but regular files. */
@@ -22,9 +24,10 @@
 
 typedef enum {
     KILN_MARK_NONE,   /* no mark, or it cannot be read */
-    KILN_MARK_OURS,   /* a mark and no seal */
-    KILN_MARK_SEALED, /* a mark and a seal that fits */
-    KILN_MARK_BROKEN, /* a mark, and a seal that does not fit: changed since it was written */
+    KILN_MARK_OURS,   /* a mark, of a format or on a file system without seal and note */
+    KILN_MARK_SEALED, /* a seal or a note that fits */
+    KILN_MARK_BROKEN, /* a seal or a note that does not fit: changed since it was written */
+    KILN_MARK_COPIED, /* a mark without the note that it should have: a copy, perhaps edited */
 } kiln_mark;
 kiln_mark kiln_product_mark(const char *path);
 /* The same of a folder: of the file in it that its format begins with (index.json, tileset.json,
@@ -40,8 +43,7 @@ bool kiln_product_name_has_mark(const char *path);
 bool kiln_product_was_written(const char *path);
 
 /* Notes size and time of a whole file that is to have the name `path`, if its format may have a
- * mark without a seal, or is one of a scene without a mark. Best effort: without the note the mark
- * has to do. */
+ * mark without a seal, or is one of a scene without a mark. Best effort. */
 void kiln_product_note(const char *file, const char *path);
 
 /* What PNGs say in their text `Software`, and other formats as their generator: "SplatKiln " and

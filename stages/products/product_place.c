@@ -15,8 +15,9 @@
 void kiln_product_look(const char *path, kiln_product_seen *out)
 {
     struct stat s;
-    const uint32_t overwrite = out->overwrite;
-    *out = (kiln_product_seen){.overwrite = overwrite, .there = lstat(path, &s) == 0};
+    const uint16_t overwrite = out->overwrite, keeps_ours = out->keeps_ours;
+    *out = (kiln_product_seen){
+        .overwrite = overwrite, .keeps_ours = keeps_ours, .there = lstat(path, &s) == 0};
     if (!out->there) return;
     out->device = s.st_dev;
     out->inode = s.st_ino;
@@ -66,7 +67,8 @@ static bool may_replace(const char *temporary, const char *path, const kiln_prod
                         const kiln_product_seen *now)
 {
     struct stat s;
-    if (is_same(now, seen) || seen->overwrite || is_ours(path)) return true;
+    if (is_same(now, seen) || seen->overwrite) return true;
+    if (!seen->keeps_ours && is_ours(path)) return true;
     return lstat(path, &s) == 0 && S_ISREG(s.st_mode) && has_same_bytes(temporary, path);
 }
 
@@ -98,7 +100,7 @@ kiln_status kiln_product_put(const char *temporary, const char *path, const kiln
     kiln_product_note(temporary, path);
     for (int i = 0; i < TRIES; i++) {
         bool again;
-        kiln_product_seen now = {.overwrite = seen->overwrite};
+        kiln_product_seen now = *seen;
         kiln_product_look(path, &now);
         if (!now.there) {
             KILN_TRY(rename_to_free(temporary, path, &again, err));

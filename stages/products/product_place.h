@@ -17,10 +17,12 @@
 typedef struct {
     uint64_t device, inode, size;
     int64_t mtime_ns;
-    uint32_t there, overwrite; /* as bool, without padding: units that travel are hashed */
+    /* as bool, without padding: units that travel are hashed; keeps_ours: what SplatKiln wrote is
+     * replaced with `overwrite` alone, too */
+    uint16_t there, overwrite, keeps_ours, unused;
 } kiln_product_seen;
 
-/* Fills all but `overwrite`. The entry itself is looked at, not what a link leads to. */
+/* Fills all but `overwrite` and `keeps_ours`. The entry itself is looked at, not what a link leads to. */
 void kiln_product_look(const char *path, kiln_product_seen *out);
 /* Renames a file to `path`. KILN_E_USAGE: something stands there that was not there before and that
  * SplatKiln did not write, unless `seen` allows to replace it; `temporary` is still there.

@@ -96,6 +96,37 @@ test_case 'from standard input' && (
     [ ! -e made/stream.ply ] || fail 'a file after a failure'
 ); result
 
+test_case 'standard input of a format without a mark is named by an option' && (
+    got=0; convert - made/pipe.spz <in/splat.splat 2>err || got=$?
+    [ $got = 3 ] && grep -q '^kiln convert: standard input is no splat .* --import-format splat$' err || fail "$got $(cat err)"
+    [ ! -e made/pipe.spz ] || fail 'a file after a failure'
+    must 0 convert - made/pipe.spz --import-format splat <in/splat.splat
+    must 0 convert in/splat.splat made/named.spz
+    cmp made/named.spz made/pipe.spz || fail 'another scene was read'
+    must 0 convert - made/pipe.html --import-format splat <in/splat.splat # by way of a bake
+    must 3 convert - made/pipe.ply --import-format splat <in/ply.ply
+    grep -q 'standard input is of the format ply, but --import-format says splat' err || fail "$(cat err)"
+    must 2 convert in/splat.splat made/pipe.ply --import-format splat
+    grep -q "import-format is for standard input" err || fail "$(cat err)"
+    must 2 convert - made/pipe.ply --import-format sogg <in/splat.splat
+    grep -q 'import-format takes a format of one file (ply, .*splat' err || fail "$(cat err)"
+    [ ! -e made/pipe.ply ] || fail 'a file after a failure'
+); result
+
+test_case 'what is wrong with standard input is said of it, not of a file of ours' && (
+    for out in ply html; do
+        head -c 5000 in/ply.ply >short
+        must 3 convert - made/short.$out <short
+        grep -q '^kiln convert: standard input is shorter than' err || fail "$(cat err)"
+        ! grep -q 'tmp' err || fail "$(cat err)"
+    done
+); result
+
+test_case 'a page without a viewer is refused before the scene is read' && (
+    got=0; KILN_VIEWER=$KILN_TMP/none "$KILN_BIN/kiln" convert in/ply.ply made/none.html 2>err || got=$?
+    [ $got = 3 ] && grep -q 'make viewer' err && [ "$(grep -c . err)" = 1 ] || fail "$got $(cat err)"
+); result
+
 test_case 'a folder' && (
     must 0 convert in/ply.ply made/sog --format sog-folder
     [ -s made/sog/meta.json ] || fail 'a folder'
@@ -114,13 +145,12 @@ test_case 'what takes a bake names the command' && (
     done
 ); result
 
-test_case 'a file that is not ours is replaced by --overwrite only, the one that is read never' && (
+test_case 'a file that is there is replaced by --overwrite only, the one that is read never' && (
     cp in/ply.ply made/mine.splat
     must 2 convert in/ply.ply made/mine.splat
-    grep -q 'a .splat carries no mark of it; .* -w' err || fail "$(cat err)"
+    grep -q 'exists already; .* -w' err || fail "$(cat err)"
     echo mine >made/mine.sog
     must 2 convert in/ply.ply made/mine.sog
-    ! grep -q 'carries no mark' err || fail "$(cat err)"
     cmp in/ply.ply made/mine.splat || fail 'a file that is not ours was replaced'
     must 0 convert in/ply.ply made/mine.splat -w
     must 2 convert in/ply.ply in/ply.ply -w

@@ -40,7 +40,7 @@ test_case 'a folder that holds the input' && (
 test_case 'a file of the folder that is read' && (
     mkdir d p
     must 0 convert $A d/scene.ply
-    spared d --filter-value x,gt,0 -f ply d d
+    spared d --filter-value x,gt,0 -f ply d d/scene.ply
     echo mine >d/there.spz # of which nobody knows
     spared d d d/there.spz
     cp $A p/a.ply
@@ -52,6 +52,76 @@ test_case 'a file of the folder that is read' && (
     spared p --parts p sl.ply
     spared p $A 'p/b.ply;translate=1,0,0' hl.ply
     [ -z "$(find . -maxdepth 2 -name '*.tmp.*')" ] || fail "left: $(find . -maxdepth 2 -name '*.tmp.*')"
+); result
+
+# kept FILE arguments...: refused without -w with these words, which `says` has, and the file is as it was
+kept() {
+    local file=$1 before; shift
+    before=$(sha256sum <"$file")
+    must 2 convert "$@"
+    grep -qF -- "$says" err || fail "$*: $(cat err)"
+    [ "$(sha256sum <"$file")" = "$before" ] || fail "$*: '$file' has changed"
+}
+
+test_case 'an OUT that is there is replaced with -w alone, whoever wrote it' && (
+    mkdir there
+    must 0 convert $A there/k.ply --sh-degree 1
+    for suffix in ply sog spz html; do must 0 convert $A -w there/k.$suffix --sh-degree 1; done
+    must 0 "$KILN_BIN/kiln" pipeline there/k.ply --quiet --devices cpu # it is the source of a bake now
+    says="exists already; choose another place, or replace it with -w"
+    for suffix in ply sog spz html; do
+        kept there/k.$suffix $A there/k.$suffix
+        kept there/k.$suffix $A there/k.$suffix --sh-degree 1
+    done
+    kept there/k.ply $A there/k.ply --count 100 # by way of a bake
+    must 0 convert $A -f sog-folder there/folder
+    kept there/folder/meta.json $A -f sog-folder there/folder --sh-degree 0
+    must 0 convert $A -f chunks there/chunks
+    kept there/chunks/index.json $A -f chunks there/chunks
+    must 0 convert -w $A -f sog-folder there/folder --sh-degree 0
+    must 0 convert -w $A there/k.ply
+    cmp $A there/k.ply || fail 'it was not replaced'
+); result
+
+test_case 'an OUT that is the folder of a scene is refused with the name of a file' && (
+    mkdir tower photos bare
+    cp $A tower/scene.ply
+    cp $A bare/other.ply
+    mkdir photos/images
+    cp $A guitar.ply
+    must 0 convert guitar.ply guitar.compressed.ply
+    for folder in tower bare photos s; do
+        for w in '' -w; do
+            before=$(sums $folder)
+            # shellcheck disable=SC2086
+            must 2 convert $w guitar.compressed.ply $folder
+            grep -q "the folder '$folder' holds a scene ('.*'); name the file .*, such as '$folder/guitar.ply'" err || fail "$(cat err)"
+            must 2 convert guitar.ply $folder/ -f html
+            grep -q "such as '$folder/guitar.html'" err || fail "$(cat err)"
+            must 2 convert guitar.ply $folder -f chunks
+            grep -q "such as '$folder/chunks'" err || fail "$(cat err)"
+            [ "$(sums $folder)" = "$before" ] || fail "$folder has changed"
+        done
+    done
+    must 0 convert guitar.compressed.ply tower/guitar.ply # which it says
+); result
+
+test_case 'in a folder a file has the name of the first input' && (
+    must 0 convert -w $A guitar.compressed.ply
+    gzip -c $A >packed.ply.gz
+    mkdir -p scenes/v1.2 to
+    cp $A scenes/v1.2/scene.ply
+    must 0 convert guitar.compressed.ply to
+    must 0 convert guitar.compressed.ply to -f spz4
+    must 0 convert packed.ply.gz guitar.compressed.ply to/ -f html
+    must 0 convert scenes/v1.2/ to -f spz
+    (cd scenes/v1.2 && must 0 convert . ../../to -f sog) || exit 1
+    must 0 convert - to -f csv <$A
+    must 0 convert - newly/made/ <$A
+    [ "$(ls to)" = "$(printf '%s\n' guitar.ply guitar.v4.spz packed.html scene.csv v1.2.sog v1.2.spz)" ] || fail "$(ls to)"
+    [ "$(ls newly/made)" = scene.ply ] || fail "$(ls newly/made)"
+    must 2 convert guitar.compressed.ply to
+    grep -q "to/guitar.ply' exists already" err || fail "$(cat err)"
 ); result
 
 test_case 'what is new in a folder that is read is allowed, and is no input' && (

@@ -112,6 +112,20 @@ test_case 'what is said of one Gaussian, and of nothing merged' && (
     grep -q 'the only Gaussian that is there is written' err || fail "$(cat err)"
 ); result
 
+test_case 'a share may have its sign, no rows are no number, and a level that is not there is said' && (
+    must 0 kiln export b.db -w -o p.ply --percent 12.5
+    must 0 kiln export b.db -w -o q.ply --percent 12.5%
+    cmp p.ply q.ply || fail 'a % is another number'
+    for wrong in '--count 0' '--percent 0' '--percent 0%' '--percent 10%%' '--percent 101%' '--percent %' '--count 10%'; do
+        # shellcheck disable=SC2086
+        must 2 kiln export b.db -w -o p.ply $wrong
+    done
+    must 0 "$KILN_BIN/kiln-export" b.db -w -o p.ply --level 1
+    ! grep -q coarsest err || fail "$(cat err)"
+    must 0 "$KILN_BIN/kiln-export" b.db -w -o p.ply --level 32
+    [ "$(grep -c -- '--level 32: the coarsest level of this scene is [0-9]*, which is written$' err)" = 1 ] || fail "$(cat err)"
+); result
+
 test_case 'moves and the degree are as of any export' && (
     must 0 kiln export b.db -w -o a.csv --count 500
     must 0 kiln export b.db -w -o c.csv --count 500 --sh-degree 0 --scale 2
@@ -233,8 +247,8 @@ test_case 'options are stored, and what is written is remembered' && (
     must 0 "$KILN_BIN/kiln-export" stored.db
     grep -q 'nothing to do' err || fail "written again: $(cat err)"
     must 2 kiln export stored.db --percent 10
-    grep -q -- '--count 0 takes the stored one back' err || fail "$(cat err)"
-    must 0 kiln export stored.db --percent 10 --count 0
+    grep -q -- '--count off takes the stored one back' err || fail "$(cat err)"
+    must 0 kiln export stored.db --percent 10% --count off
     has export/scene.ply 600
     must 0 kiln lod stored.db --levels 2
     must 0 "$KILN_BIN/kiln-export" stored.db

@@ -32,8 +32,8 @@ def other_value(o, taken=()):
     if kind == "enum":
         return next(w for w in limits.split("|") if w != default and w not in taken)
     if kind in ("u32", "u64"):
-        now = int(default or 0)
-        most = int((limits or "").split("..")[-1] or now + 2)
+        now = 0 if default == "off" else int(default or 0)
+        most = int((limits or "").split("|")[0].split("..")[-1] or now + 2)
         return str(now + 2 if now < 9 and now + 2 <= most else now - 1)
     if kind == "f64x3":
         return "1,2,3"

@@ -110,9 +110,10 @@ noted=$(python3 -c 'import os; open("x","w"); os.setxattr("x", "user.a", b"b"); 
 for program in picture orbit frames npy ply packed glb splat html sog report cameras generate; do
     case $program,$noted in
     frames,* | npy,* | splat,* | cameras,*) ours=kept changed=kept ;;       # no mark
-    generate, | ply,) ours=kept changed=kept ;;                             # a PLY has the comments of its source
+    generate,*) ours=kept changed=kept ;;                                   # may be the source of a bake
+    ply,) ours=kept changed=kept ;;                             # a PLY has the comments of its source
     picture,* | orbit,* | report,*) ours=replaced changed=kept ;;           # a mark and a seal
-    generate,yes | ply,yes | packed,yes | glb,yes | sog,yes | html,yes) ours=replaced changed=kept ;; # a note
+    ply,yes | packed,yes | glb,yes | sog,yes | html,yes) ours=replaced changed=kept ;; # a note
     *) ours=replaced changed=replaced ;;                                    # a mark
     esac
     case $program in frames | report | cameras | generate) in=kept ;; *) in=inside ;; esac # whose -o may be a folder
@@ -208,6 +209,7 @@ test_case 'generate never writes half a scene over another one' && (
     must 0 kiln generate scene other --gaussians 20 --cameras 2 --size 8x8
     before=$(cat other/* | md5sum)
     must 2 kiln generate scene other --gaussians 30 --cameras 2 --size 8x8
+    grep -q "other/scene.ply' exists already; .* -w, --overwrite" err || fail "$(cat err)"
     must 2 kiln generate demo other --gaussians 30 --cameras 2 --size 8x8
     must 2 kiln generate demo s --gaussians 30 --cameras 2 --size 8x8
     [ "$before" = "$(cat other/* | md5sum)" ] && [ ! -e other/images ] || fail "another scene"

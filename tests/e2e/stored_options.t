@@ -86,6 +86,17 @@ test_step '--prune-reset' && (
     says "$(printf "$end" 'tiles --near 0.125, render --near 0.125')"
 ); result
 
+test_case 'export says the formats where it writes them, and not where a name says the format' && (
+    must 0 front export $db --format splat,ply,spz --spz-version 4 --sh-degree 1
+    all='kiln-export: stored options in force until --reset: --format splat,ply,spz --sh-degree 1 --spz-version 4'
+    must 0 front export $db; says "$all"
+    for name in x.ply x.glb; do
+        must 0 front export $db -o $name; says 'kiln-export: stored options in force until --reset: --sh-degree 1'
+    done
+    must 0 front export $db -o x.spz; says 'kiln-export: stored options in force until --reset: --sh-degree 1 --spz-version 4'
+    mkdir to && must 0 front export $db -o to; says "$all"
+); result
+
 test_case '--reset of all stages' && (
     must 0 front pipeline s --reset; silent "--reset of all stages"
     must 0 front info $db && ! grep -q stored out || fail "--reset left options: $(cat out)"

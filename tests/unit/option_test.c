@@ -14,8 +14,8 @@
 static struct {
     bool merge, dry;
     uint32_t k, format, none32;
-    uint64_t rows;
-    double opacity, ceiling, floor, limit, free;
+    uint64_t rows, most;
+    double share, opacity, ceiling, floor, limit, free;
     kiln_size cache;
     const char *camera, *out, *add;
     const char *kinds;
@@ -35,6 +35,9 @@ static const kiln_opt options[] = {
                        .flags = KILN_KEYED),
     KILN_OPTION_NUMBER("limit", &o.limit, "X", "greatest length", .def = "auto",
                        .range = "1e-6..|off|auto", .flags = KILN_KEYED),
+    KILN_OPTION_NUMBER("most", &o.most, "N", "at most so many", .def = "off", .range = "1..|off"),
+    KILN_OPTION_NUMBER("share", &o.share, "P", "so much of all", .def = "off",
+                       .range = "1e-9..100|off", .flags = KILN_PERCENT),
     KILN_OPTION_NUMBER("free", &o.free, "X", "any number"),
     KILN_OPTION_NUMBER("cache", &o.cache, "SIZE", "room for decoded planes", .def = "25%"),
     KILN_OPTION_ENUM("format", &o.format, "NAME", "png|png16|npy", "what to write", .def = "png",
@@ -94,6 +97,26 @@ static void assert_refused(const char *line, const char *part)
 {
     assert_int_equal(parse(line), KILN_E_USAGE);
     if (!strstr(err.msg, part)) fail_msg("'%s' gives '%s', without '%s'", line, err.msg, part);
+}
+
+static void whole_numbers_may_be_off_and_shares_have_a_sign(void **state)
+{
+    (void)state;
+    assert_int_equal(parse("m.db"), KILN_OK);
+    assert_true(o.most == 0 && isnan(o.share));
+    assert_string_equal(text_of("most"), "off");
+    assert_int_equal(parse("m.db --most 7 --share 12.5%"), KILN_OK);
+    assert_true(o.most == 7 && o.share == 12.5);
+    assert_string_equal(text_of("most"), "7");
+    assert_string_equal(text_of("share"), "12.5");
+    assert_int_equal(parse("m.db --most off --share off"), KILN_OK);
+    assert_true(o.most == 0 && isnan(o.share));
+    assert_refused("m.db --most 0", "--most takes a whole number of at least 1 or off, not '0'");
+    assert_refused("m.db --rows off", "--rows takes");
+    assert_refused("m.db --share 0%", "1e-9 to 100 or off");
+    assert_refused("m.db --share %", "--share takes");
+    assert_refused("m.db --share 1%%", "--share takes");
+    assert_refused("m.db --floor 1%", "--floor takes");
 }
 
 static void defaults_come_from_the_table(void **state)
@@ -687,6 +710,7 @@ static void asking_for_help_ends_the_reading(void **state)
 int main(void)
 {
     const struct CMUnitTest tests[] = {
+        cmocka_unit_test(whole_numbers_may_be_off_and_shares_have_a_sign),
         cmocka_unit_test(defaults_come_from_the_table),
         cmocka_unit_test(every_spelling_of_an_option_is_read),
         cmocka_unit_test(values_out_of_range_are_refused_with_what_is_taken),

@@ -62,10 +62,9 @@ kiln_hasher *kiln_run_key(kiln_run *r)
 #define FORGET "stored parameter (--reset forgets it)"
 
 /* Sets an option, which has its default, to its stored value. A value that the option refuses is
- * bad input, not a mistake in the command line. in_force: gets the option, if that changes
- * something. */
-static kiln_status take_stored(kiln_run *r, const kiln_opt *row, const char *value,
-                               kiln_buffer *in_force, kiln_error *err)
+ * bad input, not a mistake in the command line. *differs: that changes something. */
+static kiln_status take_stored(kiln_run *r, const kiln_opt *row, const char *value, bool *differs,
+                               kiln_error *err)
 {
     char before[KILN_OPT_TEXT_MAX], text[KILN_OPT_TEXT_MAX];
     const size_t used = strlen(r->stored);
@@ -74,9 +73,25 @@ static kiln_status take_stored(kiln_run *r, const kiln_opt *row, const char *val
     (void)snprintf(r->stored + used, sizeof r->stored - used, "%s%s ", used ? "" : " ", row->name);
     if (st == KILN_E_USAGE && err) st = err->status = KILN_E_INPUT;
     if (st != KILN_OK) return st == KILN_E_USAGE ? KILN_E_INPUT : st;
-    return strcmp(before, kiln_opt_text(row, text, sizeof text))
-               ? kiln_stored_option_put(row, text, in_force, err)
-               : KILN_OK;
+    *differs = strcmp(before, kiln_opt_text(row, text, sizeof text)) != 0;
+    return KILN_OK;
+}
+
+/* Tells of the options that change this run. rows: [n]; NULL where one changes nothing. */
+static kiln_status tell_stored(const kiln_run *r, const kiln_opt *const *rows, uint32_t n,
+                               kiln_error *err)
+{
+    char text[KILN_OPT_TEXT_MAX];
+    kiln_buffer in_force = {0};
+    kiln_status st = KILN_OK;
+    for (uint32_t i = 0; i < n && st == KILN_OK; i++)
+        if (rows[i] && !(r->program->ignores && r->program->ignores(rows[i]->name)))
+            st = kiln_stored_option_put(rows[i], kiln_opt_text(rows[i], text, sizeof text),
+                                        &in_force, err);
+    if (st == KILN_OK && in_force.size)
+        kiln_say("stored options in force until --reset: %s", (const char *)in_force.data);
+    kiln_buffer_release(&in_force);
+    return st;
 }
 
 /* Warns of all unknown parameters in one sentence. */
@@ -101,19 +116,23 @@ done:
 kiln_status kiln_run_load_parameters(kiln_run *r, kiln_error *err)
 {
     kiln_parameter *stored = NULL;
+    const kiln_opt **rows = NULL;
     uint32_t n = 0;
+    kiln_status st = KILN_OK;
     if (!r->stage || !r->manifest || r->options->reset) return KILN_OK;
     KILN_TRY(kiln_parameters_get(r->manifest, r->stage->name, &stored, &n, err));
-    kiln_buffer in_force = {0};
-    kiln_status st = warn_of_unknown(r, stored, n, err);
-    for (uint32_t i = 0; i < n && st == KILN_OK; i++) {
+    KILN_GO(KILN_ALLOC(&rows, n, "stored options", err));
+    KILN_GO(warn_of_unknown(r, stored, n, err));
+    for (uint32_t i = 0; i < n; i++) {
         const kiln_opt *row = kiln_stored_option_row(&r->cli, stored[i].name);
-        if (row && !kiln_opt_given(&r->cli, row->name))
-            st = take_stored(r, row, stored[i].value, &in_force, err);
+        bool differs = false;
+        if (!row || kiln_opt_given(&r->cli, row->name)) continue;
+        KILN_GO(take_stored(r, row, stored[i].value, &differs, err));
+        if (differs) rows[i] = row;
     }
-    if (st == KILN_OK && in_force.size)
-        kiln_say("stored options in force until --reset: %s", (const char *)in_force.data);
-    kiln_buffer_release(&in_force);
+    st = tell_stored(r, rows, n, err); /* now that all have their values */
+done:
+    free(rows);
     kiln_parameters_free(stored, n);
     return st;
 }
