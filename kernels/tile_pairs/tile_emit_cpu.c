@@ -183,7 +183,7 @@ static bool add_link(piece *p, uint32_t stream, uint64_t *end)
 /* Appends what is waiting to its streams. */
 static void append(piece *p)
 {
-    uint32_t *const restrict entry = p->plan->entry;
+    uint32_t *const entry = p->plan->entry;
     uint64_t *const restrict ends = p->end;
     const uint32_t n = p->waiting;
     for (uint32_t i = 0; i < n; i++) {
@@ -222,14 +222,15 @@ typedef struct {
 } few_bits;
 
 /* Of n tiles, the first of which is `at` of the two groups. n may be 0, with any `at`. */
-static inline uint32_t bits_of_run(int32_t n, int32_t at)
+static inline uint32_t bits_of_run(uint32_t n, uint32_t at)
 {
-    return (((1u << ((uint32_t)n & 31)) - 1) << ((uint32_t)at & 15)) & 0xffff;
+    return (((1u << (n & 31)) - 1) << (at & 15)) & 0xffff;
 }
 
+/* Without tiles `first` is any number, so the difference is unsigned: it cannot overflow. */
 static inline uint32_t bits_of_row(const kiln_tile_eight *e, uint32_t r, uint32_t i, int32_t from)
 {
-    return bits_of_run(e->tiles[r][i], e->first[r][i] - from);
+    return bits_of_run((uint32_t)e->tiles[r][i], (uint32_t)e->first[r][i] - (uint32_t)from);
 }
 
 static inline void find_bits(const kiln_tile_eight *restrict e, const piece *p,
@@ -289,7 +290,8 @@ static void list_rows(piece *p, const kiln_tile_walk *w, const kiln_tile_batch *
         KILN_CPU(tile_batch_rows)(w->view, k, i, r, &s);
 #pragma omp simd
         for (uint32_t j = 0; j < LANES; j++)
-            bits[j] = bits_of_run(s.n[j], s.first[j] - from) & ~kiln_span_mask(s.open >> j & 1);
+            bits[j] = bits_of_run((uint32_t)s.n[j], (uint32_t)(s.first[j] - from)) &
+                      ~kiln_span_mask(s.open >> j & 1);
         for (uint32_t j = 0; j < LANES; j += 4) {
             const uint32_t stream = first + ((uint32_t)r + j) * (uint32_t)p->plan->groups;
             if (p->waiting >= WAITING) append(p);

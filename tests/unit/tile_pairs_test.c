@@ -293,6 +293,50 @@ static void long_lists_of_small_gaussians_are_exact(void **state_)
     }
 }
 
+/* Thinner than a pixel and nearly level, so that they pass between pixel centres: rows whose tiles
+ * are no interval, above and below rows that are not proven either. Each tile is still counted and
+ * listed once. */
+static void rows_with_gaps_are_listed_once(void **state_)
+{
+    (void)state_;
+    const uint32_t slopes = 8, steps = 40;
+    lists l = lists_make(300, 80, slopes * steps);
+    for (uint32_t i = 0; i < l.n; i++) {
+        kiln_splat2d *s = &l.splats[i];
+        const double step = i / slopes;
+        set_shape(s, 50, 0.1, 0.01 * (1 + i % slopes), 0);
+        s->x = (float)(150 + step);
+        s->y = (float)(30 + 0.37 * step);
+        s->power_min = -2;
+        set_bounds(s, &l.view, true);
+    }
+    for (unsigned threads = 1; threads <= 2; threads++) {
+        make_lists(threads == 1 ? kiln_ops_cpu_baseline() : kiln_ops_cpu(), threads, &l);
+        assert_lists_are_the_definition(&l);
+    }
+    lists_free(&l);
+}
+
+/* The widest view, all of it reached by so many Gaussians that the pairs of a tile row need more
+ * than 32 bits. */
+static void pairs_of_the_widest_rows_are_counted(void **state_)
+{
+    (void)state_;
+    lists l = lists_make(1 << 20, 64, 70001);
+    for (uint64_t i = 0; i < l.n; i++)
+        l.splats[i] = (kiln_splat2d){.x = 524288,
+                                     .y = 32,
+                                     .conic = {1e-12f, 0, 1e-9f},
+                                     .power_min = -0.4f,
+                                     .tile_x1 = 1 << 16,
+                                     .tile_y1 = 4};
+    for (int isa = 0; isa < 2; isa++) {
+        count_rows(isa ? kiln_ops_cpu() : kiln_ops_cpu_baseline(), 1, &l, 0, 4, l.row_pairs);
+        for (int row = 0; row < 4; row++) assert_int_equal(l.row_pairs[row], l.n << 16);
+    }
+    lists_free(&l);
+}
+
 /* Nothing bounds a needle's tiles but its own bounds, here the picture: many rows of more than 64
  * tiles, of which it reaches few. The CPU has no room to keep what such a row could have. */
 static void needles_across_a_wide_picture_are_exact(void **state_)
@@ -378,6 +422,29 @@ static void lists_do_not_depend_on_threads_instructions_or_bands(void **s)
     lists_free(&other);
 }
 
+/* Fills the stack that a call after this one uses. */
+static __attribute__((noinline)) void fill_stack(int32_t value)
+{
+    volatile int32_t filled[1 << 14];
+    for (uint32_t i = 0; i < sizeof filled / sizeof *filled; i++) filled[i] = value;
+}
+
+/* Lanes without tiles are computed with, too. Where that overflows, `make asan` says so. */
+static void lists_do_not_depend_on_what_the_stack_held(void **state_)
+{
+    (void)state_;
+    lists l = lists_make(250, 131, 300);
+    for (uint64_t i = 0; i < l.n; i++) draw_ordinary(&l.splats[i], &l.view);
+    for (int isa = 0; isa < 2; isa++) {
+        const kiln_ops *const ops = isa ? kiln_ops_cpu() : kiln_ops_cpu_baseline();
+        make_lists(ops, 1, &l);
+        fill_stack(INT32_MIN);
+        assert_int_equal(emit_rows(ops, 1, &l, 0, kiln_view_tiles_y(&l.view), l.capacity), KILN_OK);
+        assert_lists_are_the_definition(&l);
+    }
+    lists_free(&l);
+}
+
 static void a_wrong_room_is_a_bug_and_writes_no_rank(void **s)
 {
     (void)s;
@@ -454,9 +521,12 @@ int main(void)
         cmocka_unit_test(lists_at_ties_are_exact),
         cmocka_unit_test(lists_of_odd_numbers_are_exact),
         cmocka_unit_test(long_lists_of_small_gaussians_are_exact),
+        cmocka_unit_test(rows_with_gaps_are_listed_once),
+        cmocka_unit_test(pairs_of_the_widest_rows_are_counted),
         cmocka_unit_test(needles_across_a_wide_picture_are_exact),
         cmocka_unit_test(what_is_not_a_number_is_never_listed),
         cmocka_unit_test(lists_do_not_depend_on_threads_instructions_or_bands),
+        cmocka_unit_test(lists_do_not_depend_on_what_the_stack_held),
         cmocka_unit_test(a_wrong_room_is_a_bug_and_writes_no_rank),
         cmocka_unit_test(a_bound_is_kept_and_what_it_holds_is_said),
         cmocka_unit_test(no_splat_gives_empty_lists),
