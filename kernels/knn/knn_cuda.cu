@@ -1,8 +1,12 @@
 /* knn on CUDA: sort the points along a curve (knn_order_cuda.cuh), build boxes over what lies
  * together there (knn_tree_cuda.cuh), search (knn_search_cuda.cuh).
  *
- * The workspace is used twice: the tree comes where the sort's pairs were, and the sorted rows
- * where neither the tree nor what the last pass reads is (lay_out_rows).
+ * The workspace is used twice, from its beginning on (lay_out_knn):
+ *   sort     pairs that the last pass reads | other pairs           | counts | scratch | points
+ *   leaves   leaves                                 | sorted rows   | counts | points
+ *   search   leaves                                 | sorted rows   | counts | boxes
+ * Points whose places are the sort's scratch come late (make_late_points), or leaves read their
+ * means: three reads out of order instead of one.
  */
 #include "kernels/knn/knn.h"
 
@@ -17,7 +21,8 @@ namespace
 /* Of work space for each point. 12 are a point's, 12 a leaf's, 4 a sorted row's. */
 constexpr uint64_t BYTES_EACH = 28;
 
-/* A launch more, or more leaves that read a point's coordinates in three places. */
+/* Rows between two long passes take a third of the points' places. The rest of the scratch takes
+ * 7 % of a million points' places, which is not worth a launch. */
 bool has_late_points(uint64_t n) { return !one_long_pass(n); }
 
 struct workspace {
@@ -29,7 +34,7 @@ struct workspace {
     size_t bytes;
 };
 
-/* The last points of n that have places between `from` and `to`; returns the first row. */
+/* As many of the last rows as have points between `from` and `to`; returns the first of them. */
 uint64_t first_in(uint64_t n, size_t from, size_t to)
 {
     return n - kiln_min_u64(n, to > from ? (to - from) / sizeof(point) : 0);
@@ -45,7 +50,6 @@ void lay_out_knn(void *work, uint64_t n, workspace *w)
     c.used = kiln_max_u64(c.used, places.used);
     lay_out_counts(&w->sort, &c);
 
-    /* points end at `end`; the sort and then the boxes use their beginning */
     const size_t begin = c.used, end = n * BYTES_EACH;
     kiln_carve boxes = c;
     lay_out_nodes(&boxes, &w->index);

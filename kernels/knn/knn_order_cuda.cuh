@@ -282,7 +282,7 @@ __global__ void __launch_bounds__(SAMPLE_BLOCK)
     if (threadIdx.x == 0 && 3 * near <= SAMPLE_BLOCK) *s.is_short = 1;
 }
 
-/* From which row on points have places that the sort does not use. */
+/* From which row on points have places that the sort does not use, by the length of its codes. */
 struct codes_first {
     uint64_t with_long, with_short;
 };
@@ -333,7 +333,7 @@ __global__ void __launch_bounds__(CODE_BLOCK)
     }
 }
 
-/* The points whose places the sort has used. */
+/* The points whose places the sort has used. After the sort. */
 __global__ void __launch_bounds__(CODE_BLOCK)
     make_late_points(const __grid_constant__ row_sort s,
                      const __grid_constant__ point_places points,

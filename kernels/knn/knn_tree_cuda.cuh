@@ -45,7 +45,7 @@ struct point {
     float x, y, z;
 };
 
-/* The points from row `first` on have such places, and the rest only means. */
+/* Leaves find points from row `first` on here, and the rest in means. */
 struct point_places {
     const float *means;
     uint64_t first;
