@@ -282,15 +282,22 @@ __global__ void __launch_bounds__(SAMPLE_BLOCK)
     if (threadIdx.x == 0 && 3 * near <= SAMPLE_BLOCK) *s.is_short = 1;
 }
 
-/* The coordinates of each point together, the codes, the counts of their digits, and what the
+/* From which row on points have places that the sort does not use, by the length of its codes. */
+struct codes_first {
+    uint64_t with_long, with_short;
+};
+
+/* The coordinates of each such point together, the codes, the counts of their digits, and what the
  * sort wants to be 0. */
 __global__ void __launch_bounds__(CODE_BLOCK)
-    make_codes(const float *means, const samples *sorted, const __grid_constant__ row_sort s,
-               point *points)
+    make_codes(const samples *sorted, const __grid_constant__ row_sort s,
+               const __grid_constant__ point_places points,
+               const __grid_constant__ codes_first early)
 {
     __shared__ warp_map w;
     __shared__ uint32_t counts[MOST_DIGITS][kiln::RADIX_DIGITS];
     const uint64_t n = s.low.n;
+    const float *const means = points.means;
     const uint32_t m = sample_count(n);
     const unsigned bits = s.low.plan.bits + s.high.plan.bits, low = s.low.plan.passes,
                    digits = low + s.high.plan.passes;
@@ -302,9 +309,10 @@ __global__ void __launch_bounds__(CODE_BLOCK)
     clear(s.high.look_back[0], s.look_back_words[1]);
     load_map(sorted, m, &w);
     const bool is_short = *s.is_short;
+    const uint64_t first = is_short ? early.with_short : early.with_long;
     for (uint64_t i = kiln::thread_index(); i < n; i += kiln::thread_count()) {
         const float v[3] = {means[i], means[n + i], means[2 * n + i]};
-        points[i] = {v[0], v[1], v[2]};
+        if (i >= first) points.points[i - points.first] = {v[0], v[1], v[2]};
         const uint64_t code = code_of(v, m, w) >> (CODE_BITS - bits);
         if (is_short)
             reinterpret_cast<uint32_t *>(s.places[0])[i] =
@@ -323,6 +331,20 @@ __global__ void __launch_bounds__(CODE_BLOCK)
             digit < low ? s.counts->low.counts[digit] : s.counts->high.counts[digit - low];
         if (counts[digit][which]) kiln::add64(to + which, counts[digit][which]);
     }
+}
+
+/* The points whose places the sort has used. After the sort. */
+__global__ void __launch_bounds__(CODE_BLOCK)
+    make_late_points(const __grid_constant__ row_sort s,
+                     const __grid_constant__ point_places points,
+                     const __grid_constant__ codes_first early)
+{
+    const uint64_t n = s.low.n;
+    kiln::launch_before_is_done();
+    const uint64_t end = *s.is_short ? early.with_short : early.with_long;
+    for (uint64_t i = points.first + kiln::thread_index(); i < end; i += kiln::thread_count())
+        points.points[i - points.first] = {points.means[i], points.means[n + i],
+                                           points.means[2 * n + i]};
 }
 
 } // namespace

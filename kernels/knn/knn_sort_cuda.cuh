@@ -16,8 +16,8 @@
  *
  *   bytes a point, written and read: 8 codes, 16 the first pass, 16 each that follows, 12 the last
  *
- * Memory: two arrays of 8 bytes a point, which passes read and write in turn, and one of 4 bytes
- * for the rows. The last may begin in the second of them.
+ * Memory: two arrays of 8 bytes a point, which passes read and write in turn. The sorted rows come
+ * into the one that the last pass does not read. Between two long passes rows need 4 bytes more.
  */
 #ifndef KILN_KERNELS_KNN_SORT_CUDA_CUH
 #define KILN_KERNELS_KNN_SORT_CUDA_CUH
@@ -44,8 +44,8 @@ struct row_sort {
     kiln::radix_sort<uint64_t> low;  /* passes over the code's lowest bits */
     kiln::radix_sort<uint32_t> high; /* over the other 32 */
     uint64_t *places[2];             /* codes begin in [0] */
-    /* where the sorted rows come, or what the first of two long passes has of them */
-    uint32_t *rows;
+    uint32_t *rows;                  /* sorted */
+    uint32_t *long_rows;             /* what the first of two long passes leaves */
     digit_counts *counts;
     /* not 0: only the highest 32 bits of codes are there; cleared with the counts */
     uint32_t *is_short;
@@ -53,25 +53,26 @@ struct row_sort {
     uint64_t look_back_words[2];
 };
 
-/* What is free again when the rows are sorted, and the rest. */
+inline bool one_long_pass(uint64_t n) { return code_bits(n) - SHORT_BITS <= kiln::RADIX_BITS; }
+
+/* What is free again when the rows are sorted. First the place that the last pass reads: the sorted
+ * rows may lie behind its 8 bytes a point. */
 inline void lay_out_places(row_sort *s, kiln_carve *c, uint64_t n)
 {
-    for (uint64_t *&place : s->places) place = kiln::take<uint64_t>(c, n);
+    const unsigned first = one_long_pass(n) ? 0 : 1;
+    s->places[first] = kiln::take<uint64_t>(c, n);
+    s->places[1 - first] = kiln::take<uint64_t>(c, n);
 }
 
-/* The sorted rows, behind what c has. With one long pass they may lie in places[1], of which only
- * the last pass's rows are written while nothing there is read. */
-inline void lay_out_rows(row_sort *s, kiln_carve *c, uint64_t n, size_t places_bytes)
-{
-    const bool one_long_pass = code_bits(n) - SHORT_BITS <= kiln::RADIX_BITS;
-    c->used = kiln_max_u64(c->used, one_long_pass ? places_bytes / 2 + 256 : places_bytes);
-    s->rows = kiln::take<uint32_t>(c, n);
-}
-
-inline void lay_out_sort(row_sort *s, kiln_carve *c, uint64_t n)
+inline void lay_out_counts(row_sort *s, kiln_carve *c)
 {
     s->counts = kiln::take<digit_counts>(c, 1);
     s->is_short = s->counts ? &s->counts->low.callers[0] : nullptr;
+}
+
+/* After the counts. */
+inline void lay_out_sort(row_sort *s, kiln_carve *c, uint64_t n)
+{
     kiln::lay_out_radix(&s->low, c, n, code_bits(n) - SHORT_BITS, &s->counts->low);
     kiln::lay_out_radix(&s->high, c, n, SHORT_BITS, &s->counts->high);
     s->look_back_words[0] = s->low.look_back_words();
@@ -141,10 +142,10 @@ inline cudaError_t sort_by_many_low_bits(const row_sort &s, cudaStream_t stream)
 {
     const uint64_t n = s.low.n;
     const long_codes_of_rows all = {{n, s.places[0]}, s.is_short};
-    const kiln::radix_arrays<uint64_t, long_codes_of_rows> half = {all, s.places[1], s.rows};
+    const kiln::radix_arrays<uint64_t, long_codes_of_rows> half = {all, s.places[1], s.long_rows};
     const short_pairs from(s.places[0], n), to(s.places[1], n);
     cudaError_t e = kiln::run_radix_pass(
-        s.low, all, kiln::radix_to_arrays<uint64_t>{s.places[1], s.rows}, 0, stream);
+        s.low, all, kiln::radix_to_arrays<uint64_t>{s.places[1], s.long_rows}, 0, stream);
     if (e == cudaSuccess)
         e = kiln::run_radix_pass(s.low, half, to_short_pairs{from, s.low.plan.bits}, 1, stream);
     if (e == cudaSuccess)
@@ -159,14 +160,13 @@ inline cudaError_t sort_rows(const row_sort &s, cudaStream_t stream)
 {
     const uint64_t n = s.low.n;
     const codes_of_rows all = {n, s.places[0]};
-    const bool one_long_pass = s.low.plan.passes == 1;
+    const bool one_pass = one_long_pass(n);
     cudaError_t e =
-        one_long_pass
-            ? kiln::run_radix_pass(s.low, all, to_short_pairs{{s.places[1], n}, s.low.plan.bits}, 0,
-                                   stream)
-            : sort_by_many_low_bits(s, stream);
+        one_pass ? kiln::run_radix_pass(
+                       s.low, all, to_short_pairs{{s.places[1], n}, s.low.plan.bits}, 0, stream)
+                 : sort_by_many_low_bits(s, stream);
     unsigned at = 1; /* the place where the pairs are */
-    for (unsigned pass = one_long_pass ? 0 : 1; pass < s.high.plan.passes && e == cudaSuccess;
+    for (unsigned pass = one_pass ? 0 : 1; pass < s.high.plan.passes && e == cudaSuccess;
          pass++, at = 1 - at) {
         const short_pairs from(s.places[at], n), to(s.places[1 - at], n);
         const kiln::radix_arrays<uint32_t, codes_of_rows> in = {all, from.keys, from.rows};

@@ -45,6 +45,13 @@ struct point {
     float x, y, z;
 };
 
+/* Leaves find points from row `first` on here, and the rest in means. */
+struct point_places {
+    const float *means;
+    uint64_t first;
+    point *points; /* of row `first` and those behind it */
+};
+
 struct tree {
     uint64_t n;
     leaf *leaves;         /* whole nodes of them */
@@ -56,14 +63,19 @@ struct tree {
 
 inline uint64_t nodes_of(uint64_t boxes) { return (boxes + WIDE - 1) / WIDE; }
 
-/* Leaves first. */
-inline void lay_out_tree(kiln_carve *c, uint64_t n, tree *t)
+inline uint64_t leaves_of(uint64_t n) { return (n + LEAF - 1) / LEAF; }
+
+inline void lay_out_leaves(kiln_carve *c, uint64_t n, tree *t)
 {
     *t = {};
     t->n = n;
-    uint64_t count = (n + LEAF - 1) / LEAF;
-    t->leaves = kiln::take<leaf>(c, nodes_of(count) * WIDE);
-    for (;; count = nodes_of(count)) {
+    t->leaves = kiln::take<leaf>(c, nodes_of(leaves_of(n)) * WIDE);
+}
+
+/* After the leaves. */
+inline void lay_out_nodes(kiln_carve *c, tree *t)
+{
+    for (uint64_t count = leaves_of(t->n);; count = nodes_of(count)) {
         t->count[t->levels] = static_cast<uint32_t>(count);
         t->nodes[t->levels++] = kiln::take<node>(c, nodes_of(count));
         if (count <= WIDE) return;
@@ -98,34 +110,58 @@ __device__ inline void put_node(const tree &t, unsigned level, uint64_t i, int a
         put_span(t.nodes[level], i - i % WIDE + lane, axis, {INFINITY, -INFINITY});
 }
 
-/* A block makes a node of leaves. */
-__global__ void __launch_bounds__(LEAF_BLOCK)
-    make_leaves(const __grid_constant__ tree t, const point *points)
+__device__ inline point point_of(const point_places &p, uint64_t n, uint32_t row)
 {
-    __shared__ span parts[3][LEAF_BLOCK / WARP];
-    const unsigned lane = threadIdx.x % WARP, warp = threadIdx.x / WARP;
+    if (row >= p.first) return p.points[row - p.first];
+    return {p.means[row], p.means[n + row], p.means[2 * n + row]};
+}
+
+/* A block makes a node of leaves, without boxes: these come where points still are. */
+__global__ void __launch_bounds__(LEAF_BLOCK)
+    make_leaves(const __grid_constant__ tree t, const __grid_constant__ point_places points)
+{
     const uint64_t i = uint64_t(blockIdx.x) * LEAF_BLOCK + threadIdx.x;
-    const bool is_point = i < t.n;
-    float at[3] = {INFINITY, INFINITY, INFINITY};
+    point p = {INFINITY, INFINITY, INFINITY};
     kiln::launch_before_is_done();
-    if (is_point) {
-        const point p = points[t.rows[i]];
-        at[0] = p.x;
-        at[1] = p.y;
-        at[2] = p.z;
+    if (i < t.n) p = point_of(points, t.n, t.rows[i]);
+    leaf &to = t.leaves[i / LEAF];
+    to.at[0][i % LEAF] = p.x;
+    to.at[1][i % LEAF] = p.y;
+    to.at[2][i % LEAF] = p.z;
+}
+
+/* The extent of the first `count` of a leaf's points. */
+__device__ inline span span_of(const leaf &l, int axis, uint32_t count)
+{
+    span s = {INFINITY, -INFINITY};
+#pragma unroll
+    for (unsigned i = 0; i < LEAF; i += 4) {
+        const float4 at = *reinterpret_cast<const float4 *>(&l.at[axis][i]);
+        const float part[4] = {at.x, at.y, at.z, at.w};
+#pragma unroll
+        for (unsigned j = 0; j < 4; j++) {
+            if (i + j >= count) continue;
+            s.lo = fminf(s.lo, part[j]);
+            s.hi = fmaxf(s.hi, part[j]);
+        }
     }
+    return s;
+}
+
+/* A warp the boxes of a node of leaves. */
+__global__ void __launch_bounds__(NODE_BLOCK) make_boxes(const __grid_constant__ tree t)
+{
+    const unsigned lane = threadIdx.x % WARP;
+    const uint64_t i = kiln::thread_index() / WARP, which = i * WIDE + lane, at = which * LEAF;
+    kiln::launch_before_is_done();
+    if (at - lane * LEAF >= t.n) return;
+    const uint32_t count = at >= t.n ? 0 : t.n - at < LEAF ? uint32_t(t.n - at) : LEAF;
 #pragma unroll
     for (int axis = 0; axis < 3; axis++) {
-        t.leaves[i / LEAF].at[axis][i % LEAF] = at[axis];
-        const span of_leaf = join_lanes<LEAF>({at[axis], is_point ? at[axis] : -INFINITY});
-        if (lane % LEAF == 0) put_span(t.nodes[0], i / LEAF, axis, of_leaf);
-        const span of_warp = join_lanes<WARP>(of_leaf);
-        if (lane == 0) parts[axis][warp] = of_warp;
+        const span s = span_of(t.leaves[which], axis, count);
+        put_span(t.nodes[0], which, axis, s);
+        put_node(t, 1, i, axis, join_lanes<WARP>(s), lane);
     }
-    __syncthreads();
-    if (warp < 3)
-        put_node(t, 1, blockIdx.x, warp, join_lanes<WARP>(parts[warp][lane % (LEAF_BLOCK / WARP)]),
-                 lane);
 }
 
 /* A warp a node of `level`. */
@@ -143,10 +179,12 @@ __global__ void __launch_bounds__(NODE_BLOCK)
 }
 
 /* From the points up. */
-inline kiln_status build_tree(const kiln_exec *x, const tree &t, const point *points,
+inline kiln_status build_tree(const kiln_exec *x, const tree &t, const point_places &points,
                               kiln_error *err)
 {
-    LAUNCH_EARLY(make_leaves, static_cast<unsigned>(nodes_of(t.count[0])), LEAF_BLOCK, t, points);
+    const uint64_t nodes = nodes_of(t.count[0]);
+    LAUNCH_EARLY(make_leaves, static_cast<unsigned>(nodes), LEAF_BLOCK, t, points);
+    LAUNCH_EARLY(make_boxes, kiln::blocks_for(nodes * WARP, NODE_BLOCK, INT32_MAX), NODE_BLOCK, t);
     for (unsigned level = 1; level + 1 < t.levels; level++)
         LAUNCH_EARLY(make_nodes,
                      kiln::blocks_for(uint64_t(t.count[level + 1]) * WARP, NODE_BLOCK, INT32_MAX),
