@@ -33,6 +33,9 @@
                      "since; never those of the imported "                                    \
                      "scene",                                                                 \
                      .letter = 'w', .brief = "also replace files that SplatKiln did not write")
+/* Of a program that replaces none of its own files without it, either (keep_ours). */
+#define KILN_OVERWRITE_ALL_OPTION(where) \
+    KILN_OPTION_BOOL("overwrite", where, "replace files that are there", .letter = 'w')
 
 typedef struct kiln_product_guard kiln_product_guard;
 
