@@ -24,6 +24,7 @@
 #include "stages/formats/reader.h"
 #include "stages/front/convert_options.h"
 #include "stages/front/front.h"
+#include "stages/import/own_cameras.h"
 
 #include <errno.h>
 #include <signal.h>
@@ -341,6 +342,7 @@ static kiln_status run_bake(conversion *c, int *code, kiln_error *err)
     KILN_TRY(make_import_words(c, err));
     KILN_TRY(make_between_words(c, err));
     KILN_TRY(make_export_words(c, err)); /* now, as the first stage overwrites what was parsed */
+    if (!c->writer->functions->views) kiln_own_cameras_hush();
     *code = run_program(&kiln_stage_import, kiln_stage_import.cli, &c->import);
     if (*code == 0 && c->cuts) {
         KILN_TRY(need_gaussians(c, err));

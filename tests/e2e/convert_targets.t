@@ -83,6 +83,17 @@ test_case 'an OUT that is there is replaced with -w alone, whoever wrote it' && 
     cmp $A there/k.ply || fail 'it was not replaced'
 ); result
 
+test_case 'of cameras nothing is said where none is written' && (
+    mkdir chair
+    cp $A chair/chair.ply
+    echo '[]' >chair/cameras.json
+    must 0 "$KILN_BIN/kiln" convert chair/chair.ply few.spz --percent 20
+    grep -q 'levels of detail' err || fail "$(cat err)"
+    ! grep -q 'no cameras found\|lies beside\|orbit' err || fail "$(cat err)"
+    must 0 "$KILN_BIN/kiln" convert chair/chair.ply few.html
+    grep -q "'chair/cameras.json' lies beside .* instead of the file$" err || fail "$(cat err)"
+); result
+
 test_case 'an OUT that is the folder of a scene is refused with the name of a file' && (
     mkdir tower photos bare
     cp $A tower/scene.ply
