@@ -94,6 +94,17 @@ test_case 'of cameras nothing is said where none is written' && (
     grep -q "'chair/cameras.json' lies beside .* instead of the file$" err || fail "$(cat err)"
 ); result
 
+test_case 'a folder with files of others: -w is not advised, as it is refused, too' && (
+    mkdir notes
+    echo mine >notes/notes.txt
+    for w in '' -w; do
+        # shellcheck disable=SC2086
+        must 2 convert $w $A -f sog-folder notes
+        grep -q "holds 'notes.txt', which this format does not write; name another folder$" err || fail "$w: $(cat err)"
+    done
+    [ "$(ls -A notes)" = notes.txt ] || fail "$(ls -A notes)"
+); result
+
 test_case 'an OUT that is the folder of a scene is refused with the name of a file' && (
     mkdir tower photos bare
     cp $A tower/scene.ply
