@@ -38,8 +38,8 @@ void kiln_log_rename(const char *path, const char *shown)
     shown_as = shown;
 }
 
-/* Where the quote before a name begins that ends at `end`, the first byte of the path being `at`: the
- * path itself, or its whole place. NULL: it is not quoted. */
+/* Where the quote before a name begins that ends at `end`, the first byte of the path being `at`:
+ * the path itself, or its whole place. NULL: it is not quoted. */
 static const char *quote_before(const char *text, const char *at, const char *end)
 {
     if (*end != '\'' || at == text || (at[-1] != '\'' && at[-1] != '/')) return NULL;

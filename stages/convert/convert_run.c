@@ -11,6 +11,7 @@
 #include "stages/export/bakes.h"
 #include "stages/export/export_options.h"
 #include "stages/export/export_told.h"
+#include "stages/formats/folder_owner.h"
 #include "stages/import/plain_rows.h"
 #include "stages/products/product_guard.h"
 
@@ -51,10 +52,15 @@ kiln_status kiln_convert_writer(const char *out, const kiln_writer **writer, kil
 static kiln_status guard_target(kiln_export_target *t, kiln_error *err)
 {
     const bool overwrite = kiln_export_given.overwrite;
+    const kiln_writer_functions *const f = t->writer->functions;
     kiln_product_guard *g;
+    if (f->place == KILN_PLACE_FOLDER) /* what -w does not replace, before -w is advised */
+        KILN_TRY(kiln_folder_check(f, t->path, true, err));
     KILN_TRY(kiln_product_guard_open(NULL, overwrite, &g, err));
     kiln_product_guard_keep_ours(g);
     const kiln_status st = kiln_export_target_check(g, t, overwrite, err);
+    if (f->place == KILN_PLACE_FOLDER) /* it was absent or empty, unless it may be replaced */
+        t->seen = (kiln_product_seen){.overwrite = overwrite, .keeps_ours = true};
     kiln_product_guard_close(g);
     return st;
 }

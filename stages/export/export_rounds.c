@@ -375,6 +375,8 @@ static kiln_status give_name(const runner *k, kiln_error *err)
     /* once more: it was empty of others when the export began */
     KILN_TRY(kiln_folder_check(k->f, to, k->e->replace, err));
     if (rename(from, to) == 0) return KILN_OK;
+    if (k->e->seen.keeps_ours && !k->e->seen.overwrite && (errno == ENOTEMPTY || errno == EEXIST))
+        return kiln_product_refuse_made(to, err);
     /* a folder that is there and not empty: the two change places, so that a whole one has the name
      * at any moment */
     if (renameat2(AT_FDCWD, from, AT_FDCWD, to, RENAME_EXCHANGE) != 0) {

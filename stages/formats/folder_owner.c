@@ -10,6 +10,7 @@
 #include "stages/formats/folder_owner.h"
 
 #include "base/file.h"
+#include "base/log.h"
 #include "stages/engine/json_text.h"
 
 #include <dirent.h>
@@ -36,13 +37,24 @@ bool kiln_is_real_folder(const char *path)
 
 static bool is_dots(const char *name) { return strcmp(name, ".") == 0 || strcmp(name, "..") == 0; }
 
+/* kiln convert names the folder without -o. */
+static const char *with_option(void) { return kiln_log_is_stage() ? " with -o" : ""; }
+
+static kiln_status fail_no_folder(const char *path, kiln_error *err)
+{
+    return kiln_fail(
+        err, KILN_E_USAGE,
+        "'%s' exists, but is not a folder that may be replaced; choose another place%s", path,
+        with_option());
+}
+
 kiln_status kiln_folder_fail_foreign(const char *folder, const char *name, kiln_error *err)
 {
     return kiln_fail(err, KILN_E_USAGE,
                      "the folder '%s' holds '%s', which has a name of this format, but was not "
                      "written by SplatKiln; choose "
-                     "another folder with -o, or replace it with -w, --overwrite",
-                     folder, name);
+                     "another folder%s, or replace it with -w, --overwrite",
+                     folder, name, with_option());
 }
 
 /* As deep as jansson parses, 2048. False: memory is gone. */
@@ -111,11 +123,7 @@ static kiln_status check_folder_names(const owner *o, const char *path, const ch
     kiln_status st = KILN_OK;
     char name[KILN_PATH_MAX], below[KILN_PATH_MAX];
     DIR *folder = opendir(path);
-    if (!folder)
-        return kiln_fail(
-            err, KILN_E_USAGE,
-            "'%s' exists, but is not a folder that may be replaced; choose another place with -o",
-            path);
+    if (!folder) return fail_no_folder(path, err);
     for (struct dirent *d = readdir(folder); d && st == KILN_OK; d = readdir(folder)) {
         if (is_dots(d->d_name)) continue;
         (void)snprintf(name, sizeof name, "%s%s", prefix, d->d_name);
@@ -125,10 +133,10 @@ static kiln_status check_folder_names(const owner *o, const char *path, const ch
         if (inside)
             st = check_folder_names(o, below, name, err);
         else if (st == KILN_OK && !o->f->is_ours(name))
-            st = kiln_fail(err, KILN_E_USAGE,
-                           "the folder '%s' holds '%s', which this format does not write; choose "
-                           "an empty folder with -o",
-                           o->target, name);
+            st = kiln_fail(
+                err, KILN_E_USAGE,
+                "the folder '%s' holds '%s', which this format does not write; %s", o->target, name,
+                kiln_log_is_stage() ? "choose an empty folder with -o" : "name another folder");
         else if (st == KILN_OK && o->names && !is_named(o, prefix, name))
             st = kiln_folder_fail_foreign(o->target, name, err);
     }
@@ -142,11 +150,7 @@ kiln_status kiln_folder_check(const kiln_writer_functions *f, const char *target
     struct stat s;
     owner o = {.f = f, .target = target};
     if (lstat(target, &s) != 0) return KILN_OK;
-    if (!S_ISDIR(s.st_mode))
-        return kiln_fail(
-            err, KILN_E_USAGE,
-            "'%s' exists, but is not a folder that may be replaced; choose another place with -o",
-            target);
+    if (!S_ISDIR(s.st_mode)) return fail_no_folder(target, err);
     kiln_status st = replace ? KILN_OK : read_names(f, target, &o.names, err);
     if (st == KILN_OK) st = check_folder_names(&o, target, "", err);
     json_decref(o.names);

@@ -24,6 +24,7 @@
 #include "stages/formats/reader.h"
 #include "stages/front/convert_options.h"
 #include "stages/front/front.h"
+#include "stages/import/own_cameras.h"
 
 #include <errno.h>
 #include <signal.h>
@@ -341,6 +342,7 @@ static kiln_status run_bake(conversion *c, int *code, kiln_error *err)
     KILN_TRY(make_import_words(c, err));
     KILN_TRY(make_between_words(c, err));
     KILN_TRY(make_export_words(c, err)); /* now, as the first stage overwrites what was parsed */
+    if (!c->writer->functions->views) kiln_own_cameras_hush();
     *code = run_program(&kiln_stage_import, kiln_stage_import.cli, &c->import);
     if (*code == 0 && c->cuts) {
         KILN_TRY(need_gaussians(c, err));
@@ -376,9 +378,15 @@ static kiln_status refuse_input(const conversion *c, const char *path, kiln_erro
 /* path: without a suffix, by which a file of a format without a mark would be known. */
 static kiln_status check_input(const conversion *c, const char *path, kiln_error *err)
 {
-    if (c->input) return kiln_source_claim(path) ? refuse_input(c, path, err) : KILN_OK;
+    if (c->input && kiln_source_claim(path)) return refuse_input(c, path, err);
+    if (c->input && c->input->may_be) return KILN_OK;
     const kiln_reader *const guess = kiln_source_guess(path);
     if (!guess) return KILN_OK;
+    if (c->input)
+        return kiln_fail(err, KILN_E_INPUT,
+                         "standard input is no %s, as --import-format says; if it is a .%s, which "
+                         "has no mark, say so: --import-format %s",
+                         c->input->name, guess->suffixes, guess->name);
     return kiln_fail(err, KILN_E_INPUT,
                      "standard input is no splat or point file that we know; if it is a .%s, "
                      "which has no mark, say so: --import-format %s",

@@ -449,8 +449,13 @@ static void say_next(const kiln_bake *b)
 {
     static const char plain[] =
         "abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQRSTUVWXYZ0123456789/._+-";
-    const char *quote = b->manifest[strspn(b->manifest, plain)] ? "'" : "";
-    kiln_print("look:     kiln serve %s%s%s", quote, b->manifest, quote);
+    const bool bare = !b->manifest[strspn(b->manifest, plain)];
+    kiln_buffer word = {0};
+    if (bare)
+        kiln_print("look:     kiln serve %s", b->manifest);
+    else if (kiln_word_quote(&word, b->manifest, NULL) == KILN_OK)
+        kiln_print("look:     kiln serve %.*s", (int)word.size, (const char *)word.data);
+    kiln_buffer_release(&word);
 }
 
 /* stdout is for results: with --json those are the stages' documents, with --quiet there are

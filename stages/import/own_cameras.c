@@ -55,6 +55,10 @@ static own_box box_in_picture(const kiln_import_result *i, const kiln_layer *lay
     return diagonal(&all) <= limit ? all : diagonal(&most) <= limit ? most : central;
 }
 
+static bool hushed; /* of kiln_own_cameras_hush */
+
+void kiln_own_cameras_hush(void) { hushed = true; }
+
 /* The folder's cameras belong to a file of it, but who names the file alone may not want them. */
 static void say_beside(const char *scene)
 {
@@ -64,9 +68,10 @@ static void say_beside(const char *scene)
         snprintf(cameras, sizeof cameras, "%.*scameras.json", length, scene) >= KILN_PATH_MAX ||
         !kiln_is_file(cameras))
         return;
+    const int folder = length > 1 ? length - 1 : 1; /* without its slash, unless it is "/" */
     kiln_say("'%s' lies beside the scene and is not read; give the folder '%.*s' instead of the "
-             "file, or --cameras",
-             cameras, length ? length - 1 : 1, length ? scene : ".");
+             "file%s",
+             cameras, folder, length ? scene : ".", kiln_log_is_stage() ? ", or --cameras" : "");
 }
 
 static void say_place(const kiln_import_result *i, const char *up, bool inside)
@@ -99,6 +104,7 @@ kiln_status kiln_own_cameras_place(kiln_run *r, const kiln_import_result *i,
          (kiln_import_given.orbit_at == KILN_ORBIT_AT_AUTO &&
           kiln_scene_core_is_hidden(&core, i->scan.origin, out, KILN_ORBIT_CAMERAS)));
     if (inside) kiln_orbit_inner(up.text, middle, core.radius, out);
+    if (hushed) return KILN_OK;
     say_place(i, up.text, inside);
     say_beside(kiln_run_args(r)->positional[0]);
     return KILN_OK;

@@ -10,6 +10,10 @@
 enum { KILN_ORBIT_AT_AUTO, KILN_ORBIT_AT_INSIDE, KILN_ORBIT_AT_OUTSIDE };
 #define KILN_ORBIT_PLACES "auto|inside|outside"
 
+/* Of a program that writes no cameras (kiln convert): nothing is said of where they stand. For the
+ * main thread, before the import. */
+void kiln_own_cameras_hush(void);
+
 /* Fills out, whose names are constants, and says where they stand. layer: what import has made of
  * the scene, its planes stored, with rows. For the parent's main thread. KILN_E_NOMEM, and what
  * reading planes returns. */

@@ -33,6 +33,9 @@
                      "since; never those of the imported "                                    \
                      "scene",                                                                 \
                      .letter = 'w', .brief = "also replace files that SplatKiln did not write")
+/* Of a program that replaces none of its own files without it, either (keep_ours). */
+#define KILN_OVERWRITE_ALL_OPTION(where) \
+    KILN_OPTION_BOOL("overwrite", where, "replace files that are there", .letter = 'w')
 
 typedef struct kiln_product_guard kiln_product_guard;
 
@@ -45,8 +48,8 @@ void kiln_product_guard_close(kiln_product_guard *g); /* accepts NULL */
  * the folder of the bake, is never replaced. */
 void kiln_product_guard_scene(kiln_product_guard *g, const char *scene, const char *out);
 
-/* Leaves step 3 out: what is there may be the source of a bake, or another scene that was converted.
- * So it is replaced with -w alone, and a folder that is not empty, too. */
+/* Leaves step 3 out: what is there may be the source of a bake, or another scene that was
+ * converted. So it is replaced with -w alone, and a folder that is not empty, too. */
 void kiln_product_guard_keep_ours(kiln_product_guard *g);
 
 /* KILN_E_USAGE: "'PATH' was changed since SplatKiln wrote it", with what to do. */

@@ -9,7 +9,8 @@
  * another one, though the mark is still in it. The other formats are too large to be read a second
  * time for a seal: an extended attribute of the file, the note, holds their size and time. A copy
  * has no note, and who edited it is not known, so where the file system keeps notes it is not ours.
- * Where it keeps none (NFS, tmpfs before Linux 6.6) the mark has to do. .splat, .ksplat, .spz, .csv, .npy, videos and lists of cameras carry no mark.
+ * Where it keeps none (NFS, tmpfs before Linux 6.6) the mark has to do. .splat, .ksplat, .spz,
+ * .csv, .npy, videos and lists of cameras carry no mark.
  *
  * Reads at most 64 KiB at either end, and all of a file that has a seal. Follows no link; opens
  * nothing but regular files. */

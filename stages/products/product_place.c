@@ -93,6 +93,14 @@ static kiln_status rename_to_free(const char *temporary, const char *path, bool 
     return rename_failed(temporary, path, errno, err);
 }
 
+kiln_status kiln_product_refuse_made(const char *path, kiln_error *err)
+{
+    return kiln_fail(err, KILN_E_USAGE,
+                     "'%s' was made or changed by another program during this run, so it is not "
+                     "replaced; choose another place, or replace it with -w, --overwrite",
+                     path);
+}
+
 kiln_status kiln_product_put(const char *temporary, const char *path, const kiln_product_seen *seen,
                              kiln_error *err)
 {
@@ -108,12 +116,7 @@ kiln_status kiln_product_put(const char *temporary, const char *path, const kiln
             continue;
         }
         KILN_TRY(kiln_file_replaceable(path, err));
-        if (!may_replace(temporary, path, seen, &now))
-            return kiln_fail(err, KILN_E_USAGE,
-                             "'%s' was made or changed by another program during this run, so it "
-                             "is not replaced; choose another place, "
-                             "or replace it with -w, --overwrite",
-                             path);
+        if (!may_replace(temporary, path, seen, &now)) return kiln_product_refuse_made(path, err);
         return rename(temporary, path) == 0 ? KILN_OK : rename_failed(temporary, path, errno, err);
     }
     return kiln_fail(err, KILN_E_IO,

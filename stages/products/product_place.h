@@ -22,8 +22,11 @@ typedef struct {
     uint16_t there, overwrite, keeps_ours, unused;
 } kiln_product_seen;
 
-/* Fills all but `overwrite` and `keeps_ours`. The entry itself is looked at, not what a link leads to. */
+/* Fills all but `overwrite` and `keeps_ours`. The entry itself is looked at, not what a link leads
+ * to. */
 void kiln_product_look(const char *path, kiln_product_seen *out);
+/* KILN_E_USAGE: "'PATH' was made or changed by another program during this run". */
+kiln_status kiln_product_refuse_made(const char *path, kiln_error *err);
 /* Renames a file to `path`. KILN_E_USAGE: something stands there that was not there before and that
  * SplatKiln did not write, unless `seen` allows to replace it; `temporary` is still there.
  * KILN_E_IO: it cannot be renamed, or a folder, pipe or device has the name. */

@@ -37,7 +37,7 @@ static const kiln_opt options[] = {
     KILN_OPTION_NUMBER("explode-by", &o.explode_by, "LOG",
                        "scene: by how much their log scales grow", .def = "4", .range = "0..50",
                        .brief = "growth of their scales, as a natural logarithm"),
-    KILN_OVERWRITE_OPTION(&o.overwrite),
+    KILN_OVERWRITE_ALL_OPTION(&o.overwrite),
     KILN_OPTION_END,
 };
 

@@ -106,6 +106,8 @@ test_case 'standard input of a format without a mark is named by an option' && (
     must 0 convert - made/pipe.html --import-format splat <in/splat.splat # by way of a bake
     must 3 convert - made/pipe.ply --import-format splat <in/ply.ply
     grep -q 'standard input is of the format ply, but --import-format says splat' err || fail "$(cat err)"
+    must 3 convert - made/pipe.ply --import-format ply <in/splat.splat
+    grep -q 'standard input is no ply, as .* if it is a .splat, .*: --import-format splat$' err || fail "$(cat err)"
     must 2 convert in/splat.splat made/pipe.ply --import-format splat
     grep -q "import-format is for standard input" err || fail "$(cat err)"
     must 2 convert - made/pipe.ply --import-format sogg <in/splat.splat

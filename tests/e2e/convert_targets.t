@@ -83,6 +83,42 @@ test_case 'an OUT that is there is replaced with -w alone, whoever wrote it' && 
     cmp $A there/k.ply || fail 'it was not replaced'
 ); result
 
+test_case 'of cameras nothing is said where none is written' && (
+    mkdir chair
+    cp $A chair/chair.ply
+    echo '[]' >chair/cameras.json
+    must 0 "$KILN_BIN/kiln" convert chair/chair.ply few.spz --percent 20
+    grep -q 'levels of detail' err || fail "$(cat err)"
+    ! grep -q 'no cameras found\|lies beside\|orbit' err || fail "$(cat err)"
+    must 0 "$KILN_BIN/kiln" convert chair/chair.ply few.html
+    grep -q "'chair/cameras.json' lies beside .* instead of the file$" err || fail "$(cat err)"
+); result
+
+test_case 'a folder with files of others: -w is not advised, as it is refused, too' && (
+    mkdir notes
+    echo mine >notes/notes.txt
+    for w in '' -w; do
+        # shellcheck disable=SC2086
+        must 2 convert $w $A -f sog-folder notes
+        grep -q "holds 'notes.txt', which this format does not write; name another folder$" err || fail "$w: $(cat err)"
+    done
+    [ "$(ls -A notes)" = notes.txt ] || fail "$(ls -A notes)"
+); result
+
+test_case 'of two conversions into one folder the second to end replaces nothing' && (
+    must 0 "$KILN_BIN/kiln-generate" --quiet scene two -n 100000 -c 1 -s 16x16
+    "$KILN_BIN/kiln" convert --quiet two/scene.ply -f sog-folder both 2>err.first & first=$!
+    for _ in $(seq 2000); do [ -z "$(find . -maxdepth 1 -name 'both.tmp.*')" ] || break; sleep 0.01; done
+    kill -STOP $first
+    [ ! -e both ] || fail 'it had ended'
+    must 0 convert $A -f sog-folder both
+    before=$(sums both)
+    kill -CONT $first
+    got=0; wait $first || got=$?
+    [ $got = 2 ] && grep -q "both' was made or changed by another program during this run" err.first || fail "$got $(cat err.first)"
+    [ "$(sums both)" = "$before" ] && [ -z "$(find . -maxdepth 1 -name 'both.tmp.*')" ] || fail "$(ls -A . both)"
+); result
+
 test_case 'an OUT that is the folder of a scene is refused with the name of a file' && (
     mkdir tower photos bare
     cp $A tower/scene.ply

@@ -250,6 +250,10 @@ test_case 'options are stored, and what is written is remembered' && (
     grep -q -- '--count off takes the stored one back' err || fail "$(cat err)"
     must 0 kiln export stored.db --percent 10% --count off
     has export/scene.ply 600
+    sqlite3 stored.db "UPDATE parameter SET value = '0' WHERE name = 'count'" # it said all, once
+    must 0 "$KILN_BIN/kiln-export" stored.db
+    grep -q 'nothing to do' err || fail "a stored 0: $(cat err)"
+    must 2 kiln export stored.db --count 0
     must 0 kiln lod stored.db --levels 2
     must 0 "$KILN_BIN/kiln-export" stored.db
     ! grep -q 'nothing to do' err || fail 'other levels, and nothing is written'

@@ -20,6 +20,14 @@ test_case 'it says where manifest, pictures and export are' && (
         fail "pictures or export are missing"
 ); result
 
+test_case 'the next step is quoted for a shell' && (
+    must 0 "$KILN_BIN/kiln-generate" --quiet points "$KILN_TMP/it's" -n 500 -c 2 -s 32x32
+    must 0 front pipeline "$KILN_TMP/it's" --stages import
+    next=$(sed -n 's/^look: *//p' "$KILN_TMP/out")
+    eval "set -- $next"
+    [ "$3" = "$KILN_TMP/it's/bake/manifest.db" ] || fail "$next"
+); result
+
 test_case 'the same bake as that of make pipeline' && (
     make -s O="$KILN_MAKE_O" pipeline SCENE="$KILN_TMP/s" OUT="$KILN_TMP/made" MIN_OPACITY=0.02 CHUNK_MAX=512 \
         >"$KILN_TMP/make" 2>&1 ||

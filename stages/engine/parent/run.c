@@ -69,7 +69,8 @@ static kiln_status take_stored(kiln_run *r, const kiln_opt *row, const char *val
     char before[KILN_OPT_TEXT_MAX], text[KILN_OPT_TEXT_MAX];
     const size_t used = strlen(r->stored);
     (void)kiln_opt_text(row, before, sizeof before);
-    kiln_status st = kiln_opt_set(&r->cli, row->name, value, FORGET, err);
+    kiln_status st =
+        kiln_opt_set(&r->cli, row->name, kiln_stored_option_value(row, value), FORGET, err);
     (void)snprintf(r->stored + used, sizeof r->stored - used, "%s%s ", used ? "" : " ", row->name);
     if (st == KILN_E_USAGE && err) st = err->status = KILN_E_INPUT;
     if (st != KILN_OK) return st == KILN_E_USAGE ? KILN_E_INPUT : st;

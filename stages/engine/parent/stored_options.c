@@ -13,6 +13,13 @@ const kiln_opt *kiln_stored_option_row(const kiln_cli *cli, const char *name)
     return NULL;
 }
 
+/* A whole number that is 0 has the text "off" where the option takes that word. */
+const char *kiln_stored_option_value(const kiln_opt *row, const char *value)
+{
+    const bool whole = row->kind == KILN_OPT_U32 || row->kind == KILN_OPT_U64;
+    return whole && row->range && strstr(row->range, "|off") && !strcmp(value, "0") ? "off" : value;
+}
+
 kiln_status kiln_stored_option_put(const kiln_opt *row, const char *text, kiln_buffer *out,
                                    kiln_error *err)
 {
@@ -40,7 +47,8 @@ static kiln_status tell_if_changed(const kiln_cli *cli, const kiln_parameter *p,
 {
     char unset[KILN_OPT_TEXT_MAX], text[KILN_OPT_TEXT_MAX];
     const kiln_opt *row = kiln_stored_option_row(cli, p->name);
-    if (!row || !canonical(cli, p->name, "", unset) || !canonical(cli, p->name, p->value, text))
+    if (!row || !canonical(cli, p->name, "", unset) ||
+        !canonical(cli, p->name, kiln_stored_option_value(row, p->value), text))
         return KILN_OK;
     return strcmp(unset, text) ? tell(context, row, text, err) : KILN_OK;
 }

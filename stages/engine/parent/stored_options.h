@@ -14,6 +14,9 @@
 /* Finds the row of a stored option; NULL: this version of the stage has no option of this name that
  * is stored. */
 const kiln_opt *kiln_stored_option_row(const kiln_cli *cli, const char *name);
+/* What a stored value of this option means now. A version before may have stored 0 where this one
+ * takes "off" alone; then "off", else `value`. */
+const char *kiln_stored_option_value(const kiln_opt *row, const char *value);
 /* Appends an option with this canonical text as it is typed, with a blank in front unless it is the
  * first: "--min-opacity 0.3", "--merge", "--no-merge". A long text is cut. The buffer ends with a
  * NUL that its size does not count. */
