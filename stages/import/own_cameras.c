@@ -69,9 +69,9 @@ static void say_beside(const char *scene)
         !kiln_is_file(cameras))
         return;
     const int folder = length > 1 ? length - 1 : 1; /* without its slash, unless it is "/" */
-    kiln_say("'%s' lies beside the scene and is not read; give the folder '%.*s' instead of the "
-             "file%s",
-             cameras, folder, length ? scene : ".", kiln_log_is_stage() ? ", or --cameras" : "");
+    kiln_say("'%s' lies beside the scene and is not read;", cameras);
+    kiln_say("  give the folder '%.*s' instead of the file%s", folder, length ? scene : ".",
+             kiln_log_is_stage() ? ", or --cameras" : "");
 }
 
 static void say_place(const kiln_import_result *i, const char *up, bool inside)
@@ -79,8 +79,7 @@ static void say_place(const kiln_import_result *i, const char *up, bool inside)
     kiln_say("no cameras found; %d are placed on an orbit with %s%s up", KILN_ORBIT_CAMERAS,
              up[0] ? up : "-y", i->up ? "" : " (see --up)");
     if (inside && kiln_import_given.orbit_at == KILN_ORBIT_AT_AUTO)
-        kiln_say("the orbit runs inside of what surrounds the scene (sky, walls), which would hide "
-                 "it; --orbit-at outside runs it around all");
+        kiln_say("the orbit is inside of a sky or walls (--orbit-at outside: around all)");
 }
 
 kiln_status kiln_own_cameras_place(kiln_run *r, const kiln_import_result *i,
