@@ -79,7 +79,7 @@ static void say_place(const kiln_import_result *i, const char *up, bool inside)
     kiln_say("no cameras found; %d are placed on an orbit with %s%s up", KILN_ORBIT_CAMERAS,
              up[0] ? up : "-y", i->up ? "" : " (see --up)");
     if (inside && kiln_import_given.orbit_at == KILN_ORBIT_AT_AUTO)
-        kiln_say("the orbit is inside of a sky or walls (--orbit-at outside: around all)");
+        kiln_say("the orbit is within a sky or walls (--orbit-at outside: around all)");
 }
 
 kiln_status kiln_own_cameras_place(kiln_run *r, const kiln_import_result *i,

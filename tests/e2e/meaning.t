@@ -98,16 +98,16 @@ test_case 'the orbit runs inside of a sky by itself' && (
     kiln generate demo d2 --gaussians 8000 --cameras 1 --size 64x48 >/dev/null && cp d2/scene.ply sky.ply || fail generate
     rm -rf s.bake
     must 0 pipeline sky.ply --out s.bake
-    [ "$(grep -c 'orbit is inside of a sky or walls (--orbit-at outside' err)" = 1 ] || fail "it is not said: $(cat err)"
+    [ "$(grep -c 'orbit is within a sky or walls (--orbit-at outside' err)" = 1 ] || fail "it is not said: $(cat err)"
     ! grep -q 'is outside of what' err || fail "warned of the orbit within: $(cat err)"
     must 0 "$KILN_BIN/kiln-render" s.bake/manifest.db --size 64x48 -o within/ --devices cpu
     must 0 "$KILN_BIN/kiln-import" sky.ply far.db --orbit-at outside
-    ! grep -q 'runs inside' err || fail "what was asked for is said again: $(cat err)"
+    ! grep -q 'within a sky' err || fail "what was asked for is said again: $(cat err)"
     for s in knn prune chunk tiles; do must 0 "$KILN_BIN/kiln-$s" far.db --devices cpu; done
     must 0 "$KILN_BIN/kiln-render" far.db --size 64x48 -o far/ --devices cpu
     py ground far/orbit_0.png within/inner_0.png || fail 'the orbit within does not see the ground'
     must 0 "$KILN_BIN/kiln" convert sky.ply sky.html
-    grep -q 'runs inside' err && grep -q '"name":"inner_0","split":"orbit"' sky.html || fail "the page begins elsewhere: $(cat err)"
+    grep -q 'within a sky' err && grep -q '"name":"inner_0","split":"orbit"' sky.html || fail "the page begins elsewhere: $(cat err)"
 ); result
 
 test_case 'an orbit around an object' && (
