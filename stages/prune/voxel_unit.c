@@ -43,8 +43,8 @@ enum {
  * take hours. */
 #define ASKED_OF_ROW 0x1p7
 #define ASKED_OF_SCENE 0x1p24
-#define MEETINGS_OF_ROW 0x1p14
-#define MEETINGS_OF_SCENE 0x1p32
+#define MEETINGS_OF_ROW 0x1p12
+#define MEETINGS_OF_SCENE 0x1p29
 
 /* The planes of a block of the layer. */
 typedef struct {
@@ -398,7 +398,17 @@ static void want_fn(voxel_search *s, const kiln_voxel_row *row, const kiln_voxel
     if (!kiln_voxel_table_is_full(&s->table)) want_row(s, row, part);
 }
 
-/* Rows of a block of the layer, on all threads. A thread has whole bytes of the bits of rows. */
+static bool meets_too_often(voxel_search *s)
+{
+    uint64_t meetings;
+#pragma omp atomic read
+    meetings = s->meetings;
+    return (double)meetings >
+           fmax(MEETINGS_OF_SCENE, MEETINGS_OF_ROW * (double)s->in->layer->count);
+}
+
+/* Rows of a block of the layer, on all threads. A thread has whole bytes of the bits of rows. It
+ * leaves rows out once the search is to be refused. */
 static void pass_rows(voxel_search *s, uint32_t block, const voxel_rows *r,
                       const kiln_voxel_box *part, const voxel_pass *pass)
 {
@@ -406,7 +416,7 @@ static void pass_rows(voxel_search *s, uint32_t block, const voxel_rows *r,
 #pragma omp parallel for num_threads(s->threads) schedule(dynamic, 1)
     for (uint64_t first = 0; first < r->n; first += ROWS_AT_A_TIME) {
         const uint64_t end = kiln_min_u64(first + ROWS_AT_A_TIME, r->n);
-        for (uint64_t i = first; i < end; i++) {
+        for (uint64_t i = first; i < end && !meets_too_often(s); i++) {
             const uint64_t at = bits + (i >> 3);
             const uint8_t bit = (uint8_t)(1u << (i & 7));
             kiln_voxel_row row;
@@ -457,13 +467,9 @@ static kiln_status refuse_size(const voxel_search *s, kiln_error *err)
 }
 
 /* Depends on neither parts nor threads: each block is in one part. */
-static kiln_status check_work(const voxel_search *s, kiln_error *err)
+static kiln_status check_work(voxel_search *s, kiln_error *err)
 {
-    const double n = (double)s->in->layer->count;
-    return (double)s->asked > most_asked(s) ||
-                   (double)s->meetings > fmax(MEETINGS_OF_SCENE, MEETINGS_OF_ROW * n)
-               ? refuse_size(s, err)
-               : KILN_OK;
+    return (double)s->asked > most_asked(s) || meets_too_often(s) ? refuse_size(s, err) : KILN_OK;
 }
 
 static kiln_status pass_part(voxel_search *s, const kiln_voxel_box *part, const voxel_pass *pass,
@@ -779,7 +785,7 @@ static kiln_status search_rounds(voxel_search *s, kiln_error *err)
     static const int32_t ends[] = {0, 1, 3, 2 * KILN_VOXEL_BLOCKS};
     const size_t n = sizeof ends / sizeof *ends;
     double asked = 0;
-    if (s->o.cluster) KILN_TRY(count_asked(s, s->o.size, &asked, err));
+    KILN_TRY(count_asked(s, s->o.size, &asked, err));
     if (asked > most_asked(s)) return refuse_size(s, err);
     KILN_TRY(kiln_voxel_table_make(s->o.capacity, true, &s->table, err));
     for (size_t i = s->o.cluster ? n - 1 : 0; i < n; i++) {

@@ -126,6 +126,8 @@ test_case 'what they cannot take is refused' && (
     done
     must 3 "$KILN_BIN/kiln-prune" "$T/bad.db" --filter-cluster 0.0001
     grep -q 'the search would take hours; take --filter-cluster 0.01' "$T/err" || fail "$(cat "$T/err")"
+    must 3 "$KILN_BIN/kiln-prune" "$T/bad.db" --filter-floaters 0.000001
+    grep -q 'the search would take hours; take --filter-floaters 0.0' "$T/err" || fail "$(cat "$T/err")"
     must 5 "$KILN_BIN/kiln-prune" "$T/bad.db" --filter-floaters on --ram 8M
     grep -q 'the least that works is --ram' "$T/err" || fail "$(cat "$T/err")"
 ); result
