@@ -20,7 +20,9 @@
  *     cut to KILN_VOXEL_REACH voxels to each side of the mean. Blocks exist that meet the near box
  *     of a row. There sums are of all rows, but nothing is solid elsewhere, and a row hits nothing
  *     elsewhere. So an exploded scale costs what a large Gaussian costs.
- *   - The grid has 2^20 blocks to each side of the block in which the scene's origin lies. */
+ *   - The grid has 2^20 blocks to each side of the block that has the median of the means, an axis
+ *     at a time. So a scene may lie far from 0. Voxels count from that block in integers; lengths
+ *     do not. So no border and no result depends on where the grid lies. */
 #ifndef KILN_STAGES_PRUNE_VOXEL_MATH_H
 #define KILN_STAGES_PRUNE_VOXEL_MATH_H
 
@@ -42,7 +44,8 @@ enum {
 
 typedef struct {
     double size;     /* of a voxel, in scene units */
-    double shift[3]; /* from the layer's means to the grid: 0 is the border of a block */
+    double shift[3]; /* added to the layer's means: then 0 is the border of a block */
+    double first[3]; /* voxels from there to voxel 0 of the grid; a multiple of 4 */
 } kiln_voxel_grid;
 
 /* Blocks lo to hi, both included. Empty if lo is above hi. */
@@ -51,7 +54,7 @@ typedef struct {
 } kiln_voxel_box;
 
 typedef struct {
-    double mean[3];       /* in the grid */
+    double mean[3];       /* shifted */
     double reach[3];      /* half of the box */
     double near_reach[3]; /* half of the near box */
     double whiten[9];     /* row-major: from an offset to standard deviations along the axes */
@@ -62,11 +65,16 @@ typedef struct {
     bool inside;            /* the grid has the mean; else lo to meets are not set */
 } kiln_voxel_row;
 
-static inline kiln_voxel_grid kiln_voxel_grid_of(double size, const double origin[3])
+/* origin: of the layer's means. middle: the means' median, as the layer has it. */
+static inline kiln_voxel_grid kiln_voxel_grid_of(double size, const double origin[3],
+                                                 const float middle[3])
 {
     const double block = KILN_VOXEL_SIDE * size;
     kiln_voxel_grid g = {.size = size};
-    for (int a = 0; a < 3; a++) g.shift[a] = origin[a] - floor(origin[a] / block) * block;
+    for (int a = 0; a < 3; a++) {
+        g.shift[a] = origin[a] - floor(origin[a] / block) * block;
+        g.first[a] = KILN_VOXEL_SIDE * floor(((double)middle[a] + g.shift[a]) / block);
+    }
     return g;
 }
 
@@ -76,18 +84,21 @@ static inline int32_t kiln_voxel_index(double x, int32_t most)
     return x < -most ? -most : x > most - 1 ? most - 1 : (int32_t)x;
 }
 
-static inline void kiln_voxel_set_ranges(double size, kiln_voxel_row *row)
+static inline void kiln_voxel_set_ranges(const kiln_voxel_grid *g, kiln_voxel_row *row)
 {
-    const double block = KILN_VOXEL_SIDE * size;
+    const double size = g->size, block = KILN_VOXEL_SIDE * size;
     const int32_t most = KILN_VOXEL_SIDE * KILN_VOXEL_BLOCKS;
     for (int a = 0; a < 3; a++) {
-        const double mean = row->mean[a], reach = row->reach[a], near = row->near_reach[a];
-        row->lo[a] = kiln_voxel_index(ceil((mean - reach) / size - 1), most);
-        row->hi[a] = kiln_voxel_index(floor((mean + reach) / size), most);
+        const double mean = row->mean[a], reach = row->reach[a], near = row->near_reach[a],
+                     first = g->first[a], first_block = first / KILN_VOXEL_SIDE;
+        row->lo[a] = kiln_voxel_index(ceil((mean - reach) / size - 1) - first, most);
+        row->hi[a] = kiln_voxel_index(floor((mean + reach) / size) - first, most);
         row->touches.lo[a] = row->lo[a] >> 2;
         row->touches.hi[a] = row->hi[a] >> 2;
-        row->meets.lo[a] = kiln_voxel_index(floor((mean - near) / block), KILN_VOXEL_BLOCKS);
-        row->meets.hi[a] = kiln_voxel_index(floor((mean + near) / block), KILN_VOXEL_BLOCKS);
+        row->meets.lo[a] =
+            kiln_voxel_index(floor((mean - near) / block) - first_block, KILN_VOXEL_BLOCKS);
+        row->meets.hi[a] =
+            kiln_voxel_index(floor((mean + near) / block) - first_block, KILN_VOXEL_BLOCKS);
     }
 }
 
@@ -121,12 +132,13 @@ static inline void kiln_voxel_row_make(const kiln_voxel_grid *g, const float mea
             out->reach[a] += sigmas * fabs(turn[3 * a + k]) * scale[k];
             out->whiten[3 * k + a] = turn[3 * a + k] / scale[k];
         }
-        const double blocks = out->mean[a] / (KILN_VOXEL_SIDE * g->size);
+        const double blocks =
+            out->mean[a] / (KILN_VOXEL_SIDE * g->size) - g->first[a] / KILN_VOXEL_SIDE;
         out->inside = out->inside && blocks >= -KILN_VOXEL_BLOCKS && blocks < KILN_VOXEL_BLOCKS;
     }
     out->alpha = 1 / (1 + kiln_exp_f64(-(double)opacity_logit));
     kiln_voxel_set_near(g->size, out);
-    if (out->inside) kiln_voxel_set_ranges(g->size, out);
+    if (out->inside) kiln_voxel_set_ranges(g, out);
 }
 
 /* The sum of densities from which on a voxel is solid, in units. 0 < opacity < 1. */
@@ -194,8 +206,8 @@ static inline uint64_t kiln_voxel_densities(const kiln_voxel_grid *g, const kiln
         from[a] = row->lo[a] > first ? row->lo[a] - first : 0;
         to[a] = row->hi[a] - first < KILN_VOXEL_SIDE - 1 ? row->hi[a] - first : KILN_VOXEL_SIDE - 1;
         for (int i = from[a]; i <= to[a]; i++) {
-            const double lower = (first + i) * g->size - row->mean[a],
-                         upper = (first + i + 1) * g->size - row->mean[a];
+            const double lower = (g->first[a] + first + i) * g->size - row->mean[a],
+                         upper = (g->first[a] + first + i + 1) * g->size - row->mean[a];
             off[a][i] = lower > 0 ? lower : upper < 0 ? upper : 0;
         }
     }
@@ -228,7 +240,8 @@ static inline uint64_t kiln_voxel_hits(const kiln_voxel_grid *g, const kiln_voxe
     uint64_t hits = 0;
     for (int a = 0; a < 3; a++)
         for (int i = 0; i < KILN_VOXEL_SIDE; i++)
-            off[a][i] = (KILN_VOXEL_SIDE * block[a] + i + 0.5) * g->size - row->mean[a];
+            off[a][i] =
+                (g->first[a] + KILN_VOXEL_SIDE * block[a] + i + 0.5) * g->size - row->mean[a];
     for (int at = 0; at < KILN_VOXELS; at++) {
         if (!(solid >> at & 1)) continue;
         kiln_voxel_plane(row->whiten, off[1][at >> 2 & 3], off[2][at >> 4], yz);
@@ -244,8 +257,8 @@ static inline int kiln_voxel_centre(const kiln_voxel_grid *g, const kiln_voxel_r
 {
     int at = 0;
     for (int a = 0; a < 3; a++) {
-        const int32_t v =
-            kiln_voxel_index(floor(row->mean[a] / g->size), KILN_VOXEL_SIDE * KILN_VOXEL_BLOCKS);
+        const int32_t v = kiln_voxel_index(floor(row->mean[a] / g->size) - g->first[a],
+                                           KILN_VOXEL_SIDE * KILN_VOXEL_BLOCKS);
         block[a] = (v - (v & (KILN_VOXEL_SIDE - 1))) / KILN_VOXEL_SIDE;
         at |= (v & (KILN_VOXEL_SIDE - 1)) << 2 * a;
     }

@@ -49,9 +49,11 @@ kiln_status kiln_pruning_foresee_voxels(kiln_run *r, const kiln_pruning *p, kiln
 /* In how many parts the grid is taken changes no result. */
 static kiln_hash voxels_key(kiln_run *r, const kiln_pruning *p, const kiln_prune_voxels *v)
 {
+    enum { GRID = 2 }; /* 1 was around the scene's origin: rows far from it were outside */
     static const char *const names[] = {"means", "log_scales", "quats", "opacity_logits"};
     KILN_KEY_LISTS(kiln_prune_voxels, 80);
     kiln_hasher *h = kiln_run_key_bare(r, v->cluster ? "cluster" : "floaters");
+    kiln_key_u64(h, "grid", GRID);
     kiln_key_f64(h, "size", v->size);
     kiln_key_f64(h, "opacity", v->opacity);
     kiln_key_f64(h, "min", v->min);

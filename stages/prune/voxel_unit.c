@@ -43,8 +43,8 @@ enum {
  * take hours. */
 #define ASKED_OF_ROW 0x1p7
 #define ASKED_OF_SCENE 0x1p24
-#define MEETINGS_OF_ROW 0x1p14
-#define MEETINGS_OF_SCENE 0x1p32
+#define MEETINGS_OF_ROW 0x1p12
+#define MEETINGS_OF_SCENE 0x1p29
 
 /* The planes of a block of the layer. */
 typedef struct {
@@ -74,6 +74,7 @@ typedef struct {
     kiln_prune_voxels o;
     unsigned threads;
     kiln_voxel_grid grid;
+    float middle[3]; /* the median of the means */
     uint32_t need;
     /* [n_chunks] what rows of a block of the layer meet and touch; and all rows */
     kiln_voxel_box *meets, *touches, all_meet, all_touch;
@@ -117,7 +118,6 @@ static kiln_status open_voxel_search(voxel_search *s, kiln_error *err)
     const uint64_t bytes = kiln_prune_stray_bytes(s->in->largest);
     const unsigned threads = kiln_worker_threads(s->w);
     s->threads = threads < VOXEL_THREADS ? threads : VOXEL_THREADS;
-    s->grid = kiln_voxel_grid_of(s->o.size, s->o.origin);
     s->need = kiln_voxel_need(s->o.opacity);
     KILN_TRY(KILN_ALLOC(&s->meets, l->n_chunks, "the blocks", err));
     KILN_TRY(KILN_ALLOC(&s->touches, l->n_chunks, "the blocks", err));
@@ -193,6 +193,79 @@ static uint64_t blocks_of(const kiln_voxel_box *b)
     uint64_t n = 1;
     for (int a = 0; a < 3; a++) n *= b->lo[a] > b->hi[a] ? 0 : (uint64_t)(b->hi[a] - b->lo[a]) + 1;
     return n;
+}
+
+/* ---- the middle ------------------------------------------------------------------------------ */
+/* How many means begin with which 16 bits, an axis each. */
+typedef struct {
+    uint64_t n[3][1 << 16];
+} mean_counts;
+
+/* Of a float that is no NaN: ordered as the floats are. */
+static uint32_t ordered_bits(float x)
+{
+    uint32_t bits;
+    memcpy(&bits, &x, sizeof bits);
+    return bits >> 31 ? ~bits : bits | 1u << 31;
+}
+
+static float float_of_ordered(uint32_t ordered)
+{
+    const uint32_t bits = ordered >> 31 ? ordered ^ 1u << 31 : ~ordered;
+    float x;
+    memcpy(&x, &bits, sizeof x);
+    return x;
+}
+
+/* prefix: NULL counts upper halves, else the lower halves of those that have this upper half. */
+static kiln_status count_means(const voxel_search *s, const uint32_t *prefix, mean_counts *out,
+                               kiln_error *err)
+{
+    memset(out, 0, sizeof *out);
+    for (uint32_t b = 0; b < s->in->layer->n_chunks; b++) {
+        const uint64_t n = s->in->layer->chunks[b].count;
+        const void *data;
+        if (n == 0) continue;
+        KILN_TRY(kiln_prune_plane(s->w, s->in, b, "means", &data, err));
+        const float *means = data;
+        for (uint64_t i = 0; i < 3 * n; i++) {
+            const uint32_t bits = ordered_bits(means[i]);
+            const uint64_t a = i / n;
+            if (!prefix) out->n[a][bits >> 16]++;
+            if (prefix && bits >> 16 == prefix[a]) out->n[a][bits & 0xffff]++;
+        }
+    }
+    return KILN_OK;
+}
+
+/* Which entry has number `rank` of what is counted; rank becomes its number in that entry. */
+static uint32_t entry_of_rank(const uint64_t counts[1 << 16], uint64_t *rank)
+{
+    uint32_t i = 0;
+    for (; i < 0xffff && *rank >= counts[i]; i++) *rank -= counts[i];
+    return i;
+}
+
+/* The exact median of each coordinate, so no outlier moves it and no order of rows matters. */
+static kiln_status find_middle(voxel_search *s, kiln_error *err)
+{
+    uint64_t rank[3];
+    uint32_t upper[3];
+    mean_counts *counts;
+    kiln_status st;
+    KILN_TRY(KILN_ALLOC_UNSET(&counts, 1, "the middle of the scene", err));
+    KILN_GO(count_means(s, NULL, counts, err));
+    for (int a = 0; a < 3; a++) {
+        rank[a] = s->in->layer->count / 2;
+        upper[a] = entry_of_rank(counts->n[a], &rank[a]);
+    }
+    KILN_GO(count_means(s, upper, counts, err));
+    for (int a = 0; a < 3; a++)
+        s->middle[a] = float_of_ordered(upper[a] << 16 | entry_of_rank(counts->n[a], &rank[a]));
+    s->grid = kiln_voxel_grid_of(s->o.size, s->o.origin, s->middle);
+done:
+    free(counts);
+    return st;
 }
 
 /* ---- where rows are -------------------------------------------------------------------------- */
@@ -325,7 +398,17 @@ static void want_fn(voxel_search *s, const kiln_voxel_row *row, const kiln_voxel
     if (!kiln_voxel_table_is_full(&s->table)) want_row(s, row, part);
 }
 
-/* Rows of a block of the layer, on all threads. A thread has whole bytes of the bits of rows. */
+static bool meets_too_often(voxel_search *s)
+{
+    uint64_t meetings;
+#pragma omp atomic read
+    meetings = s->meetings;
+    return (double)meetings >
+           fmax(MEETINGS_OF_SCENE, MEETINGS_OF_ROW * (double)s->in->layer->count);
+}
+
+/* Rows of a block of the layer, on all threads. A thread has whole bytes of the bits of rows. It
+ * leaves rows out once the search is to be refused. */
 static void pass_rows(voxel_search *s, uint32_t block, const voxel_rows *r,
                       const kiln_voxel_box *part, const voxel_pass *pass)
 {
@@ -333,7 +416,7 @@ static void pass_rows(voxel_search *s, uint32_t block, const voxel_rows *r,
 #pragma omp parallel for num_threads(s->threads) schedule(dynamic, 1)
     for (uint64_t first = 0; first < r->n; first += ROWS_AT_A_TIME) {
         const uint64_t end = kiln_min_u64(first + ROWS_AT_A_TIME, r->n);
-        for (uint64_t i = first; i < end; i++) {
+        for (uint64_t i = first; i < end && !meets_too_often(s); i++) {
             const uint64_t at = bits + (i >> 3);
             const uint8_t bit = (uint8_t)(1u << (i & 7));
             kiln_voxel_row row;
@@ -347,7 +430,7 @@ static void pass_rows(voxel_search *s, uint32_t block, const voxel_rows *r,
 /* The blocks that all rows would ask for in voxels of this size. */
 static kiln_status count_asked(const voxel_search *s, double size, double *out, kiln_error *err)
 {
-    const kiln_voxel_grid g = kiln_voxel_grid_of(size, s->o.origin);
+    const kiln_voxel_grid g = kiln_voxel_grid_of(size, s->o.origin, s->middle);
     double sum = 0;
     for (uint32_t b = 0; b < s->in->layer->n_chunks; b++) {
         voxel_rows r;
@@ -384,13 +467,9 @@ static kiln_status refuse_size(const voxel_search *s, kiln_error *err)
 }
 
 /* Depends on neither parts nor threads: each block is in one part. */
-static kiln_status check_work(const voxel_search *s, kiln_error *err)
+static kiln_status check_work(voxel_search *s, kiln_error *err)
 {
-    const double n = (double)s->in->layer->count;
-    return (double)s->asked > most_asked(s) ||
-                   (double)s->meetings > fmax(MEETINGS_OF_SCENE, MEETINGS_OF_ROW * n)
-               ? refuse_size(s, err)
-               : KILN_OK;
+    return (double)s->asked > most_asked(s) || meets_too_often(s) ? refuse_size(s, err) : KILN_OK;
 }
 
 static kiln_status pass_part(voxel_search *s, const kiln_voxel_box *part, const voxel_pass *pass,
@@ -640,7 +719,8 @@ static bool find_seed(const voxel_search *s, int32_t out[3])
 {
     bool own = true;
     for (int a = 0; a < 3; a++) {
-        const double at = floor((s->o.seed[a] - s->o.origin[a] + s->grid.shift[a]) / s->o.size);
+        const double at = floor((s->o.seed[a] - s->o.origin[a] + s->grid.shift[a]) / s->o.size) -
+                          s->grid.first[a];
         const int32_t lo = KILN_VOXEL_SIDE * s->all_touch.lo[a],
                       hi = KILN_VOXEL_SIDE * s->all_touch.hi[a] + KILN_VOXEL_SIDE - 1;
         own = own && at >= lo && at <= hi;
@@ -660,7 +740,8 @@ static kiln_status keep_cluster(voxel_search *s, kiln_error *err)
     (void)kiln_voxel_nearest(&s->table, from, seed);
     s->found.moved = !own || memcmp(seed, from, sizeof seed) != 0;
     for (int a = 0; a < 3; a++)
-        s->found.seed[a] = (seed[a] + 0.5) * s->o.size - s->grid.shift[a] + s->o.origin[a];
+        s->found.seed[a] =
+            (s->grid.first[a] + seed[a] + 0.5) * s->o.size - s->grid.shift[a] + s->o.origin[a];
     KILN_TRY(kiln_voxel_cluster(&s->table, seed, &whole, err));
     s->found.kept = count_solid(&s->table);
     if (!whole) {
@@ -704,7 +785,7 @@ static kiln_status search_rounds(voxel_search *s, kiln_error *err)
     static const int32_t ends[] = {0, 1, 3, 2 * KILN_VOXEL_BLOCKS};
     const size_t n = sizeof ends / sizeof *ends;
     double asked = 0;
-    if (s->o.cluster) KILN_TRY(count_asked(s, s->o.size, &asked, err));
+    KILN_TRY(count_asked(s, s->o.size, &asked, err));
     if (asked > most_asked(s)) return refuse_size(s, err);
     KILN_TRY(kiln_voxel_table_make(s->o.capacity, true, &s->table, err));
     for (size_t i = s->o.cluster ? n - 1 : 0; i < n; i++) {
@@ -728,7 +809,8 @@ uint64_t kiln_prune_voxels_ram(const kiln_layer *l, uint64_t largest, uint64_t c
     const uint64_t strays = l->n_chunks * kiln_prune_stray_bytes(largest);
     return 2 * strays + kiln_outputs_ram(strays) + 2 * l->n_chunks * sizeof(kiln_voxel_box) +
            largest * FLOATS * sizeof(float) + kiln_read_ram(largest * WIDEST * sizeof(float)) +
-           kiln_prune_voxels_table_bytes(capacity) + KILN_CONNECTION_RAM + SLACK;
+           sizeof(mean_counts) + kiln_prune_voxels_table_bytes(capacity) + KILN_CONNECTION_RAM +
+           SLACK;
 }
 
 kiln_status kiln_prune_voxels_unit(kiln_worker *w, const kiln_prune_request *q, kiln_error *err)
@@ -740,6 +822,7 @@ kiln_status kiln_prune_voxels_unit(kiln_worker *w, const kiln_prune_request *q, 
     memcpy(&s.o, q->text, sizeof s.o);
     KILN_TRY(kiln_prune_input_get(w, q->head, &s.in, err));
     KILN_GO(open_voxel_search(&s, err));
+    KILN_GO(find_middle(&s, err));
     KILN_GO(place_scene(&s, err));
     KILN_GO(search_rounds(&s, err));
     KILN_GO(kiln_worker_put(w, "strays", s.strays,

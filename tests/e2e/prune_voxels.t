@@ -83,6 +83,24 @@ test_case 'a row counts for the rule that comes first, and each rule judges the 
     py split "$T/out" "$T/start.db" "$T/floaters.db" "$T/cluster.db" || fail "see above"
 ); result
 
+test_case 'a scene far from 0 keeps the same rows' && (
+    for x in 0 262144 -4194304; do # the grid has 131,072 to each side in voxels of 1/32; floats are exact
+        mkdir "$T/at$x" && py scene "$T/at$x/scene.ply" 4000 $x,0,0 0.5 || fail "scene"
+        kiln import "$T/at$x" "$T/at$x.db" >/dev/null && kiln knn "$T/at$x.db" >/dev/null || fail "start"
+        # shellcheck disable=SC2086
+        prune "$T/at$x.db" $off --filter-floaters 0.03125,0.3 --dry-run --json
+        dropped "$T/out" filter-floaters >"$T/dropped.$x"
+        # shellcheck disable=SC2086
+        prune "$T/at$x.db" $off --filter-cluster 0.5,0.5,0.1 --seed-pos=$x,0,0 --dry-run --json
+        dropped "$T/out" filter-cluster >>"$T/dropped.$x"
+        # shellcheck disable=SC2086
+        prune "$T/at$x.db" $off --filter-cluster 0.03125,0.1,0.01 --seed-pos=$x,0,0 --dry-run --json
+        dropped "$T/out" filter-cluster >>"$T/dropped.$x"
+        diff "$T/dropped.0" "$T/dropped.$x" || fail "other rows at $x"
+    done
+    [ "$(awk '$1 < 100 || $1 > 3990' "$T/dropped.0" | wc -l)" = 0 ] || fail "$(cat "$T/dropped.0")"
+); result
+
 test_case 'defaults, and a seed in an empty place' && (
     again on
     prune "$T/on.db" --filter-floaters on --filter-cluster 0.2,0.5,0.1 --seed-pos 100,0,0 --dry-run --json
@@ -108,6 +126,8 @@ test_case 'what they cannot take is refused' && (
     done
     must 3 "$KILN_BIN/kiln-prune" "$T/bad.db" --filter-cluster 0.0001
     grep -q 'the search would take hours; take --filter-cluster 0.01' "$T/err" || fail "$(cat "$T/err")"
+    must 3 "$KILN_BIN/kiln-prune" "$T/bad.db" --filter-floaters 0.000001
+    grep -q 'the search would take hours; take --filter-floaters 0.0' "$T/err" || fail "$(cat "$T/err")"
     must 5 "$KILN_BIN/kiln-prune" "$T/bad.db" --filter-floaters on --ram 8M
     grep -q 'the least that works is --ram' "$T/err" || fail "$(cat "$T/err")"
 ); result

@@ -10,8 +10,10 @@ sys.path.insert(0, os.path.dirname(os.path.abspath(__file__)))
 UNIT, REACH, MOST = 1 << 23, 16, 1 << 15
 
 
-def scene(path, rows, shift):
-    """A shell, a ball beside it, faint and opaque Gaussians around both, needles, and some that are far larger than a voxel."""
+def scene(path, rows, shift, grain=None):
+    """A shell, a ball beside it, faint and opaque Gaussians around both, needles, and some that are far larger than a voxel.
+
+    grain: centres are multiples of it before the shift."""
     rows, r = int(rows), np.random.default_rng(11)
     counts = [int(rows * share) for share in (0.5, 0.2, 0.29)]
     shell, ball, loose = (r.normal(size=(n, 3)) for n in counts)
@@ -29,6 +31,8 @@ def scene(path, rows, shift):
     opacity[sum(counts[:2]):] = np.exp(r.uniform(np.log(0.003), np.log(0.3), rows - sum(counts[:2])))
     opacity[large] *= 0.2
     quats = r.normal(size=(rows, 4))
+    if grain:
+        xyz = np.round(xyz / float(grain)) * float(grain)
     columns = np.concatenate([xyz + np.array(shift.split(","), float), r.uniform(-1, 1, (rows, 3)), np.log(opacity / (1 - opacity))[:, None],
                               np.log(sigmas), quats], axis=1)[r.permutation(rows)]
     names = "x y z f_dc_0 f_dc_1 f_dc_2 opacity scale_0 scale_1 scale_2 rot_0 rot_1 rot_2 rot_3".split()

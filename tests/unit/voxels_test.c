@@ -11,6 +11,7 @@
 #include <cmocka.h>
 
 static const double no_origin[3] = {0, 0, 0};
+static const float at_zero[3] = {0, 0, 0};
 
 static void assert_near(double a, double b, double most) { assert_true(fabs(a - b) <= most); }
 
@@ -28,7 +29,7 @@ static kiln_voxel_row row_at(const kiln_voxel_grid *g, float x, float scale, flo
 static void densities_are_at_the_nearest_point(void **state)
 {
     (void)state;
-    const kiln_voxel_grid g = kiln_voxel_grid_of(1, no_origin);
+    const kiln_voxel_grid g = kiln_voxel_grid_of(1, no_origin, at_zero);
     const kiln_voxel_row row = row_at(&g, 0.5f, 1, 0.5f);
     uint32_t add[KILN_VOXELS];
     assert_int_equal(row.lo[0], -3);
@@ -56,7 +57,7 @@ static void its_exp_is_exp(void **state)
 static void hits_are_at_centres(void **state)
 {
     (void)state;
-    const kiln_voxel_grid g = kiln_voxel_grid_of(1, no_origin);
+    const kiln_voxel_grid g = kiln_voxel_grid_of(1, no_origin, at_zero);
     const kiln_voxel_row row = row_at(&g, 0.5f, 1, 0.5f);
     const int32_t block[3] = {0, 0, 0};
     const double two = kiln_voxel_limit2(row.alpha, 0.5 * exp(-0.5 * 2.001 * 2.001));
@@ -84,7 +85,7 @@ static void the_grid_is_the_scenes(void **state)
 {
     (void)state;
     const double origin[3] = {1000.3, -7.9, 0};
-    const kiln_voxel_grid g = kiln_voxel_grid_of(0.1, origin);
+    const kiln_voxel_grid g = kiln_voxel_grid_of(0.1, origin, at_zero);
     for (int a = 0; a < 3; a++) {
         const double whole = (origin[a] - g.shift[a]) / 0.4;
         assert_near(whole, round(whole), 1e-9);
@@ -96,6 +97,29 @@ static void the_grid_is_the_scenes(void **state)
         assert_near(huge.near_reach[a], 1.6, 1e-9);
         assert_true(huge.meets.hi[a] - huge.meets.lo[a] <= 9);
         assert_true(huge.lo[a] == -4 * KILN_VOXEL_BLOCKS);
+    }
+}
+
+/* At 5e6 in voxels of 0.05, the grid's middle there: borders stay, and a row is as it is at 0. */
+static void the_grid_is_around_the_middle(void **state)
+{
+    (void)state;
+    const float middle[3] = {5e6f, 0, -5e6f};
+    const kiln_voxel_grid at_origin = kiln_voxel_grid_of(0.05, no_origin, at_zero),
+                          g = kiln_voxel_grid_of(0.05, no_origin, middle);
+    int32_t own[3];
+    const kiln_voxel_row out = row_at(&at_origin, 5e6f, 0.1f, 0.5f);
+    assert_true(!out.inside);
+    const float mean[3] = {5e6f + 0.5f, 0.5f, -5e6f}, scale[3] = {-2, -2, -2}, quat[4] = {1};
+    kiln_voxel_row row;
+    kiln_voxel_row_make(&g, mean, scale, quat, 0, &row);
+    assert_true(row.inside);
+    const int at = kiln_voxel_centre(&g, &row, own);
+    for (int a = 0; a < 3; a++) {
+        const double voxel = g.first[a] + 4 * own[a] + (at >> 2 * a & 3);
+        assert_true(fmod(g.first[a], 4) == 0);
+        assert_true(voxel == floor((double)mean[a] / 0.05));
+        assert_true(abs(own[a]) <= 3 && row.meets.lo[a] < own[a] && row.meets.hi[a] > own[a]);
     }
 }
 
@@ -220,6 +244,7 @@ int main(void)
         cmocka_unit_test(its_exp_is_exp),
         cmocka_unit_test(hits_are_at_centres),
         cmocka_unit_test(the_grid_is_the_scenes),
+        cmocka_unit_test(the_grid_is_around_the_middle),
         cmocka_unit_test(sums_do_not_depend_on_threads),
         cmocka_unit_test(clusters_go_through_faces),
         cmocka_unit_test(the_nearest_is_splat_transforms),
