@@ -91,7 +91,7 @@ test_case 'of cameras nothing is said where none is written' && (
     grep -q 'levels of detail' err || fail "$(cat err)"
     ! grep -q 'no cameras found\|lies beside\|orbit' err || fail "$(cat err)"
     must 0 "$KILN_BIN/kiln" convert chair/chair.ply few.html
-    grep -q "'chair/cameras.json' lies beside .* instead of the file$" err || fail "$(cat err)"
+    grep -q "'chair/cameras.json' lies beside " err && grep -q "'chair' instead of the file$" err || fail "$(cat err)"
 ); result
 
 test_case 'a folder with files of others: -w is not advised, as it is refused, too' && (
