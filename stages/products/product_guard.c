@@ -238,9 +238,7 @@ static kiln_status refuse_folder_of_scene(const char *path, kiln_error *err)
 {
     return kiln_fail(err, KILN_E_USAGE,
                      "'%s' lies in a folder of the scene's photos or cameras, and was not written "
-                     "by SplatKiln in its present "
-                     "form; choose another "
-                     "place",
+                     "by SplatKiln in its present form; choose another place",
                      path);
 }
 

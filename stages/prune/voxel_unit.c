@@ -90,10 +90,9 @@ typedef struct {
     int fd, reads; /* of the solid blocks of a cluster */
     char path[64];
     uint64_t n_solid_blocks;
-    /* As KILN_PRUNE_STRAYS has them; a row loses its bit when it is kept. And as they were when the
-     * round began, so that what is wanted does not depend on parts. */
-    uint8_t *strays, *undecided;
-    int32_t from, to; /* blocks of this round: so many away from that of the mean */
+    uint8_t *strays;    /* as KILN_PRUNE_STRAYS has them; a row loses its bit when it is kept */
+    uint8_t *undecided; /* strays as the round began, so that parts want the same voxels */
+    int32_t from, to;   /* blocks of this round: so many away from that of the mean */
     kiln_prune_voxels_found found;
 } voxel_search;
 
@@ -269,8 +268,8 @@ done:
 }
 
 /* ---- where rows are -------------------------------------------------------------------------- */
-/* A row that fills its own voxel is no floater. Nor are others known to be: one outside of the grid
- * is alone. */
+/* A row whose own opacity makes a voxel solid is no floater, whatever else lies there. Of a row
+ * outside of the grid nothing else is asked. */
 static bool is_solid_alone(const voxel_search *s, const kiln_voxel_row *row)
 {
     return !s->o.cluster && kiln_voxel_units(row->alpha) >= s->need;
@@ -657,10 +656,11 @@ static uint64_t count_solid(const kiln_voxel_table *t)
     return n;
 }
 
+enum { PIECE = 4096 }; /* blocks that are written and read at once */
+
 /* ---- the cluster ----------------------------------------------------------------------------- */
 static kiln_status store_solid(voxel_search *s, kiln_error *err)
 {
-    enum { PIECE = 4096 };
     solid_block piece[PIECE];
     uint32_t n = 0;
     for (uint32_t i = 0; i < s->table.n; i++) {
@@ -678,7 +678,6 @@ static kiln_status store_solid(voxel_search *s, kiln_error *err)
 /* In place of the table of sums. */
 static kiln_status load_solid(voxel_search *s, kiln_error *err)
 {
-    enum { PIECE = 4096 };
     solid_block piece[PIECE];
     const uint64_t n = s->n_solid_blocks, most = 1u << 30,
                    bytes = kiln_voxel_table_bytes(n, false) + kiln_voxel_cluster_bytes(n),
