@@ -202,8 +202,8 @@ extern "C" kiln_status kiln_blend_weights_cuda(const kiln_exec *x, const kiln_bl
     }
     KILN_TRY(kiln::check_work("blend_weights", c.used, *work_bytes, err));
     if (tiles == 0) return KILN_OK;
-    LAUNCH(plan_tiles, kiln::blocks_for(tiles, PLAN_BLOCK, INT32_MAX), PLAN_BLOCK, 0, tiles,
-           tile_range{0, tiles}, a->tile_counts, ends, order);
+    LAUNCH(plan_tiles, plan_blocks(tiles), PLAN_BLOCK, 0,
+           plan_of(tiles, a->tile_counts, ends, order));
     const job j = job_of(x, &as_raster, tiles, ends, order);
     const draw_kernel draw = j.splats_as_vectors ? kernel_for<true>(a) : kernel_for<false>(a);
     LAUNCH(draw, kiln::blocks_for(tiles, 1, INT32_MAX), BLOCK, 0, j,

@@ -14,6 +14,7 @@ kiln_raster_args kiln_pass_raster(const kiln_pass *p, const kiln_pass_block *b)
     a.tile_counts = b->counts;
     a.ranks = b->ids;
     a.n_pairs = p->pairs;
+    a.plan = b->plan;
     a.rgba = b->rgba;
     a.depth = b->depth;
     return a;
@@ -84,7 +85,8 @@ static part part_of(const kiln_pass *p, uint32_t k, uint32_t n)
 {
     const uint32_t first = p->picture->row0, rows = p->picture->row1 - first,
                    height = p->v.scene->view->height;
-    part s = {.row0 = first + rows * k / n, .row1 = first + rows * (k + 1) / n};
+    part s = {.row0 = kiln_plan_row(first, first + rows, n, k),
+              .row1 = kiln_plan_row(first, first + rows, n, k + 1)};
     s.y0 = (uint32_t)kiln_min_u64((uint64_t)s.row0 * KILN_TILE, height);
     s.y1 = (uint32_t)kiln_min_u64((uint64_t)s.row1 * KILN_TILE, height);
     return s;
@@ -96,9 +98,9 @@ static bool is_cut(const kiln_pass *p)
     return p->to->bytes && p->to->bytes->layout != KILN_PIXELS_YUV420;
 }
 
-/* How many parts pay: more where more is copied. Each has its launches, and its last tiles leave
- * the device idle. */
-static uint32_t count_parts(const kiln_pass *p)
+/* More parts pay where more is copied. Each has its launches, and its last tiles leave the device
+ * idle. */
+uint32_t kiln_pass_parts(const kiln_pass *p)
 {
     enum { BYTES = 4000000 };
     const uint64_t pixels = kiln_raster_pixels(p->picture),
@@ -106,7 +108,7 @@ static uint32_t count_parts(const kiln_pass *p)
     uint64_t bytes = p->to->rgba ? 4 * pixels * sizeof(float) : 0;
     if (p->to->png) bytes += rows_bytes(p);
     if (is_cut(p)) bytes += colours_bytes(p);
-    return p->v.x.side ? (uint32_t)kiln_min_u64(kiln_min_u64(1 + bytes / BYTES, KILN_STORE_PARTS),
+    return p->v.x.side ? (uint32_t)kiln_min_u64(kiln_min_u64(1 + bytes / BYTES, KILN_PLAN_PARTS),
                                                 kiln_max_u64(rows, 1))
                        : 1;
 }
@@ -203,7 +205,7 @@ static kiln_status hand_out(const kiln_pass *p, kiln_error *err)
  * up the launches behind it. */
 kiln_status kiln_pass_draw_parts(const kiln_pass *p, kiln_error *err)
 {
-    const uint32_t n = count_parts(p);
+    const uint32_t n = kiln_pass_parts(p);
     struct CUevent_st **const marks = kiln_store_marks(p->v.store);
     for (uint32_t k = 0; k <= n; k++) {
         if (k < n) {

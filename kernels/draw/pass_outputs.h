@@ -11,6 +11,7 @@ KILN_C_BEGIN
 typedef struct {
     kiln_gathered g;
     uint32_t *counts, *ids;
+    kiln_raster_plan plan;
     float *rgba, *depth;
     unsigned char *hashes, *rows, *colours; /* NULL: not wanted */
     uint64_t bytes;
@@ -25,6 +26,8 @@ typedef struct {
     kiln_pass_block b;       /* in the store's scratch block */
 } kiln_pass;
 
+/* Returns in how many parts the picture is drawn, at most KILN_PLAN_PARTS. */
+uint32_t kiln_pass_parts(const kiln_pass *p);
 /* Returns the arguments of raster for the whole picture. */
 kiln_raster_args kiln_pass_raster(const kiln_pass *p, const kiln_pass_block *b);
 /* Takes what is made of the picture, and the work space for it. */

@@ -45,18 +45,22 @@ static kiln_tile_lists_args lists_of(const kiln_pass *p, const kiln_pass_block *
                                   .capacity = p->pairs,
                                   .tile_counts = b->counts,
                                   .ids = b->ids,
-                                  .stats = b->g.list_stats};
+                                  .stats = b->g.list_stats,
+                                  .plan = b->plan};
 }
 
 static kiln_status lay_out_pass(const kiln_pass *p, char *at, kiln_pass_block *b, kiln_error *err)
 {
     kiln_carve c = {at, 0};
     const kiln_raster_args *a = p->picture;
+    const uint64_t tiles = (uint64_t)(a->row1 - a->row0) * kiln_view_tiles_x(a->view);
     *b = (kiln_pass_block){0};
     /* project writes a scene in one piece to an array of all its rows. */
     KILN_TRY(kiln_gather_lay_out(&p->v, &c, p->v.whole ? p->v.largest.n : p->visible, &b->g, err));
-    b->counts = kiln_take(&c, (uint64_t)(a->row1 - a->row0) * kiln_view_tiles_x(a->view),
-                          sizeof *b->counts);
+    b->counts = kiln_take(&c, tiles, sizeof *b->counts);
+    b->plan.ends = kiln_take(&c, tiles, sizeof *b->plan.ends);
+    b->plan.order = kiln_take(&c, tiles, sizeof *b->plan.order);
+    b->plan.parts = kiln_pass_parts(p);
     b->ids = kiln_take(&c, p->pairs, sizeof *b->ids);
     b->rgba = kiln_take(&c, 4 * kiln_raster_pixels(a), sizeof *b->rgba);
     if (a->depth) b->depth = kiln_take(&c, kiln_raster_pixels(a), sizeof *b->depth);

@@ -33,7 +33,7 @@ struct kiln_draw_store {
     uint64_t refused; /* rows of the smallest view whose Gaussians did not fit */
     kiln_pass_sizes sizes;
     uint64_t picture; /* number of the current picture */
-    struct CUevent_st *marks[KILN_STORE_PARTS];
+    struct CUevent_st *marks[KILN_PLAN_PARTS];
     char *landing;
     bool landing_is_pinned;
     uint64_t kept_bytes; /* of planes of chunks */
@@ -337,7 +337,7 @@ void kiln_draw_store_free(kiln_draw_store *s)
     assert(kiln_store_planes_bytes(s) == 0 && !s->newest);
     kiln_store_drop_block(s, &s->records);
     kiln_store_drop_block(s, &s->scratch);
-    for (int i = 0; i < KILN_STORE_PARTS; i++)
+    for (int i = 0; i < KILN_PLAN_PARTS; i++)
         kiln_device_mark_free(kiln_runner_exec(s->runner).device, s->marks[i]);
     if (s->landing_is_pinned) kiln_device_unpin(kiln_runner_exec(s->runner).device, s->landing);
     free(s->landing);

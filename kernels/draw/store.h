@@ -27,6 +27,7 @@
 #include "kernels/draw/draw_types.h"
 #include "kernels/draw/pass_sizes.h"
 #include "kernels/draw/whole.h"
+#include "kernels/raster/raster_plan.h"
 
 KILN_C_BEGIN
 
@@ -111,9 +112,8 @@ kiln_pass_sizes *kiln_store_sizes(kiln_draw_store *s);
 enum { KILN_STORE_LANDING = 4096, KILN_STORE_NUMBERS = 64 };
 /* page-locked if that could be; NULL on the CPU */
 char *kiln_store_landing(const kiln_draw_store *s);
-/* at most, of a picture that is copied while it is drawn (pass_outputs.c) */
-enum { KILN_STORE_PARTS = 4 };
-/* [KILN_STORE_PARTS] NULL: not made yet */
+/* [KILN_PLAN_PARTS] of the parts of a picture that is copied while it is drawn (pass_outputs.c);
+ * NULL: not made yet */
 struct CUevent_st **kiln_store_marks(kiln_draw_store *s);
 
 KILN_C_END

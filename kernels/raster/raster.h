@@ -39,6 +39,7 @@
 
 #include "base/extern_c.h"
 #include "kernels/project/project.h"
+#include "kernels/raster/raster_plan.h"
 
 KILN_C_BEGIN
 
@@ -61,6 +62,7 @@ typedef struct {
     const uint32_t *tile_counts;
     const uint32_t *ranks;
     uint64_t n_pairs; /* at least the sum of tile_counts */
+    kiln_raster_plan plan;
     float background[3];
     float *rgba;
     float *depth;

@@ -157,13 +157,6 @@ __global__ void __launch_bounds__(BLOCK, BLOCKS_AT_A_TIME) draw_tiles(const job 
         draw_quarter<DEPTH, VECTORS, SLAB>(j, j.order[turn], entries[threadIdx.x / LANES]);
 }
 
-/* Counted as the lists are. */
-tile_range drawn_tiles(const kiln_raster_args *a)
-{
-    const uint64_t tiles_x = kiln_view_tiles_x(a->view);
-    return {(kiln_raster_from(a) - a->row0) * tiles_x, (kiln_raster_to(a) - a->row0) * tiles_x};
-}
-
 /* ---- launchers ------------------------------------------------------------------------------- */
 template <bool VECTORS> auto exact_kernel_for(const kiln_raster_args *a) -> void (*)(job)
 {
@@ -176,6 +169,27 @@ template <bool VECTORS> auto fast_kernel_for(const kiln_raster_args *a) -> void 
     if (a->state) return fast::draw_tiles<true, VECTORS, true>;
     return a->depth ? fast::draw_tiles<true, VECTORS, false>
                     : fast::draw_tiles<false, VECTORS, false>;
+}
+
+/* Is what is drawn one of the plan's parts? */
+bool is_planned(const kiln_raster_args *a)
+{
+    const kiln_raster_plan &p = a->plan;
+    for (uint32_t k = 0; p.ends && k < p.parts; k++)
+        if (kiln_raster_from(a) == kiln_plan_row(a->row0, a->row1, p.parts, k) &&
+            kiln_raster_to(a) == kiln_plan_row(a->row0, a->row1, p.parts, k + 1))
+            return true;
+    return false;
+}
+
+/* A plan of what is drawn alone: what comes before it is a part, and what comes behind it. */
+plan_job own_plan_of(const kiln_raster_args *a, uint64_t tiles, uint64_t *ends, uint32_t *order)
+{
+    const uint64_t tiles_x = kiln_view_tiles_x(a->view);
+    plan_job p = plan_of(tiles, a->tile_counts, ends, order);
+    p.starts[0] = (kiln_raster_from(a) - a->row0) * tiles_x;
+    p.starts[1] = (kiln_raster_to(a) - a->row0) * tiles_x;
+    return p;
 }
 
 template <bool VECTORS> auto kernel_for(const kiln_raster_args *a) -> void (*)(job)
@@ -192,19 +206,19 @@ extern "C" kiln_status kiln_raster_cuda(const kiln_exec *x, const kiln_raster_ar
     const kiln::entry entry(x, "raster");
     CUDA_ENTER(entry.guard);
     const uint64_t tiles = uint64_t(a->row1 - a->row0) * kiln_view_tiles_x(a->view);
+    const bool planned = is_planned(a);
     kiln_carve c = {static_cast<char *>(work), 0};
-    uint64_t *const ends = kiln::take<uint64_t>(&c, tiles);
-    uint32_t *const order = kiln::take<uint32_t>(&c, tiles);
+    uint64_t *const ends = planned ? a->plan.ends : kiln::take<uint64_t>(&c, tiles);
+    uint32_t *const order = planned ? a->plan.order : kiln::take<uint32_t>(&c, tiles);
     if (!work) {
         *work_bytes = c.used;
         return KILN_OK;
     }
     KILN_TRY(kiln::check_work("raster", c.used, *work_bytes, err));
-    if (tiles == 0) return KILN_OK;
-    const tile_range drawn = drawn_tiles(a);
-    if (drawn.from == drawn.to) return KILN_OK;
-    LAUNCH_EARLY(plan_tiles, kiln::blocks_for(tiles, PLAN_BLOCK, INT32_MAX), PLAN_BLOCK, tiles,
-                 drawn, a->tile_counts, ends, order);
+    if (kiln_raster_from(a) == kiln_raster_to(a) || tiles == 0) return KILN_OK;
+    if (!planned)
+        LAUNCH_EARLY(plan_tiles, plan_blocks(tiles), PLAN_BLOCK,
+                     own_plan_of(a, tiles, ends, order));
     const job j = job_of(x, a, tiles, ends, order);
     void (*const draw)(job) = j.splats_as_vectors ? kernel_for<true>(a) : kernel_for<false>(a);
     LAUNCH_EARLY(draw, kiln::blocks_for(j.drawn, 1, INT32_MAX), BLOCK, j);

@@ -29,7 +29,7 @@ struct job {
     const kiln_splat2d *splats;
     const uint32_t *tile_counts, *ranks;
     const uint64_t *ends;  /* of each tile's list */
-    const uint32_t *order; /* of drawing */
+    const uint32_t *order; /* of what is drawn */
     uint64_t *violation;
     float *rgba, *depth;
     kiln_raster_state *state;          /* of a slab, instead of a picture */
@@ -263,7 +263,7 @@ __device__ void leave_row(const job &j, const pixel_row &row)
 /* ---- launchers ------------------------------------------------------------------------------- */
 inline bool is_aligned(const void *p) { return reinterpret_cast<uintptr_t>(p) % VECTOR == 0; }
 
-/* ends, order: of plan_tiles. */
+/* ends, order: of a plan with what is drawn as a part. */
 inline job job_of(const kiln_exec *x, const kiln_raster_args *a, uint64_t tiles,
                   const uint64_t *ends, const uint32_t *order)
 {
@@ -272,7 +272,7 @@ inline job job_of(const kiln_exec *x, const kiln_raster_args *a, uint64_t tiles,
     j.tile_counts = a->tile_counts;
     j.ranks = a->ranks;
     j.ends = ends;
-    j.order = order;
+    j.order = order + uint64_t(kiln_raster_from(a) - a->row0) * kiln_view_tiles_x(a->view);
     j.violation = x->violation;
     j.rgba = a->rgba;
     j.depth = a->depth;

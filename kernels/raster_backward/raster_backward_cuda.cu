@@ -274,8 +274,8 @@ extern "C" kiln_status kiln_raster_backward_cuda(const kiln_exec *x,
     if (tiles == 0) return KILN_OK;
     if (values > 0) CUDA_RUN(cudaMemsetAsync(sums, 0, values * sizeof *sums, x->stream));
     CUDA_RUN(cudaMemsetAsync(most, 0, sizeof *most, x->stream));
-    LAUNCH(plan_tiles, kiln::blocks_for(tiles, PLAN_BLOCK, INT32_MAX), PLAN_BLOCK, 0, tiles,
-           tile_range{0, tiles}, a->tile_counts, ends, order);
+    LAUNCH(plan_tiles, plan_blocks(tiles), PLAN_BLOCK, 0,
+           plan_of(tiles, a->tile_counts, ends, order));
     sweep s = {};
     s.a = *a;
     s.j = job_of(x, &lists, tiles, ends, order);

@@ -279,6 +279,24 @@ constexpr int RADIX_THREADS_AT_ONCE = sizeof(Key) == sizeof(uint64_t) ? 768
                                       : VALUES                        ? 1024
                                                                       : 1536;
 
+/* Other work that needs no more than what is there before a pass, and would take a launch of its
+ * own: it has the first blocks of the pass's launch. A Rider says how many, what shared memory
+ * they need (no more than the pass), and does it, called by a whole block:
+ *
+ *   struct Rider {
+ *       __host__ __device__ uint32_t blocks() const;
+ *       template <unsigned THREADS> using memory = ...;
+ *       template <unsigned THREADS>
+ *       __device__ void ride(memory<THREADS> &m, uint32_t block) const;
+ *   };
+ */
+struct radix_no_rider {
+    __host__ __device__ uint32_t blocks() const { return 0; }
+    template <unsigned> struct memory {
+    };
+    template <unsigned THREADS> __device__ void ride(memory<THREADS> &, uint32_t) const {}
+};
+
 /* What a pass reads and writes beside its pairs. */
 template <typename Word> struct radix_job {
     unsigned first, width; /* of the digit */
@@ -287,10 +305,11 @@ template <typename Word> struct radix_job {
     Word *look_back, *next; /* next: the other pass's, to be cleared; NULL behind the last pass */
 };
 
-template <typename Key, typename Word, typename Cut, typename Way, typename Input, typename Output>
+template <typename Key, typename Word, typename Cut, typename Way, typename Input, typename Output,
+          typename Rider>
 __global__ void
 __launch_bounds__(Cut::THREADS, RADIX_THREADS_AT_ONCE<Key, RADIX_HAS_VALUES<Input>> / Cut::THREADS)
-    radix_pass(const Input in, const Output out, const radix_job<Word> j)
+    radix_pass(const Input in, const Output out, const radix_job<Word> j, const Rider rider)
 {
     constexpr bool VALUES = RADIX_HAS_VALUES<Input>;
     constexpr int THREADS = Cut::THREADS, ITEMS = Cut::ITEMS;
@@ -300,13 +319,22 @@ __launch_bounds__(Cut::THREADS, RADIX_THREADS_AT_ONCE<Key, RADIX_HAS_VALUES<Inpu
     shared &r = *reinterpret_cast<shared *>(radix_shared);
     const unsigned t = threadIdx.x, warp = t / 32;
     const bool is_digit = THREADS == Way::DIGITS || t < Way::DIGITS; /* thread t is digit t, too */
+    using rider_memory = typename Rider::template memory<THREADS>;
+    static_assert(sizeof(rider_memory) <= sizeof(shared), "a rider has the pass's memory");
+    if (blockIdx.x < rider.blocks()) {
+        launch_before_is_done();
+        if (Cut::TILE <= radix_few::TILE) let_next_launch_begin();
+        rider.template ride<THREADS>(*reinterpret_cast<rider_memory *>(radix_shared), blockIdx.x);
+        return;
+    }
     for (unsigned i = t; i < shared::WARPS * Way::DIGITS; i += THREADS) (&r.cells[0][0])[i] = {};
     /* what was launched before does not look at it */
     if (t == 0) r.ticket = atomicAdd(j.ticket, 1u);
     launch_before_is_done();
     /* large ones would take places of other streams, and wait there */
     if (Cut::TILE <= radix_few::TILE) let_next_launch_begin();
-    if (j.next && t < RADIX_DIGITS) j.next[uint64_t(blockIdx.x) * RADIX_DIGITS + t] = 0;
+    if (j.next && t < RADIX_DIGITS)
+        j.next[uint64_t(blockIdx.x - rider.blocks()) * RADIX_DIGITS + t] = 0;
     const Word all = is_digit ? static_cast<Word>(j.counts[t]) : 0;
     __syncthreads();
     const uint64_t n = in.count(), tile = r.ticket, begin = tile * shared::TILE;

@@ -99,14 +99,14 @@ void lay_out_radix(radix_sort<Key> *s, kiln_carve *c, uint64_t n, unsigned bits,
 }
 
 template <typename Cut, typename Way, typename Word, typename Sorted, typename Input,
-          typename Output>
+          typename Output, typename Rider>
 cudaError_t run_radix_cut(const radix_sort<Sorted> &s, const Input &in, const Output &out,
-                          unsigned pass, cudaStream_t stream)
+                          unsigned pass, const Rider &rider, cudaStream_t stream)
 {
     using Key = decltype(in.key(0)); /* words may be longer than what was sorted by */
     constexpr size_t shared =
         sizeof(radix_shared_memory<Key, Word, Cut, Way, RADIX_HAS_VALUES<Input>>);
-    const auto kernel = radix_pass<Key, Word, Cut, Way, Input, Output>;
+    const auto kernel = radix_pass<Key, Word, Cut, Way, Input, Output, Rider>;
     const unsigned to = pass % 2;
     unsigned first = s.plan.first(pass);
     if constexpr (!RADIX_HAS_VALUES<Input>) first = in.first_bit();
@@ -122,44 +122,65 @@ cudaError_t run_radix_cut(const radix_sort<Sorted> &s, const Input &in, const Ou
             kernel, cudaFuncAttributeMaxDynamicSharedMemorySize, static_cast<int>(shared));
         if (e != cudaSuccess) return e;
     }
-    return launch_early(kernel, static_cast<unsigned>(s.tiles), Cut::THREADS, shared, stream, in,
-                        out, j);
+    return launch_early(kernel, static_cast<unsigned>(s.tiles) + rider.blocks(), Cut::THREADS,
+                        shared, stream, in, out, j, rider);
 }
 
-template <typename Way, typename Word, typename Key, typename Input, typename Output>
+template <typename Way, typename Word, typename Key, typename Input, typename Output,
+          typename Rider>
 cudaError_t run_radix_words(const radix_sort<Key> &s, const Input &in, const Output &out,
-                            unsigned pass, cudaStream_t stream)
+                            unsigned pass, const Rider &rider, cudaStream_t stream)
 {
     if (s.cut == radix_size::MANY)
-        return run_radix_cut<radix_many, Way, Word>(s, in, out, pass, stream);
+        return run_radix_cut<radix_many, Way, Word>(s, in, out, pass, rider, stream);
     if (s.cut == radix_size::SOME)
-        return run_radix_cut<radix_some, Way, Word>(s, in, out, pass, stream);
-    return run_radix_cut<radix_few, Way, Word>(s, in, out, pass, stream);
+        return run_radix_cut<radix_some, Way, Word>(s, in, out, pass, rider, stream);
+    return run_radix_cut<radix_few, Way, Word>(s, in, out, pass, rider, stream);
 }
 
-template <typename Way, typename Key, typename Input, typename Output>
+template <typename Way, typename Key, typename Input, typename Output, typename Rider>
 cudaError_t run_radix_way(const radix_sort<Key> &s, const Input &in, const Output &out,
-                          unsigned pass, cudaStream_t stream)
+                          unsigned pass, const Rider &rider, cudaStream_t stream)
 {
-    return s.wide ? run_radix_words<Way, uint64_t>(s, in, out, pass, stream)
-                  : run_radix_words<Way, uint32_t>(s, in, out, pass, stream);
+    return s.wide ? run_radix_words<Way, uint64_t>(s, in, out, pass, rider, stream)
+                  : run_radix_words<Way, uint32_t>(s, in, out, pass, rider, stream);
 }
 
 /* One pass. Before the first one the state has the digits' counts, and the first pass's look-back
- * is 0. */
-template <radix_rank RANK = radix_rank::BALLOTS, typename Key, typename Input, typename Output>
+ * is 0. If n is 0, nothing is launched and the rider does not ride. */
+template <radix_rank RANK = radix_rank::BALLOTS, typename Key, typename Input, typename Output,
+          typename Rider = radix_no_rider>
 cudaError_t run_radix_pass(const radix_sort<Key> &s, const Input &in, const Output &out,
-                           unsigned pass, cudaStream_t stream)
+                           unsigned pass, cudaStream_t stream, const Rider &rider = {})
 {
     if (s.n == 0) return cudaSuccess;
     if constexpr (RANK == radix_rank::BALLOTS)
-        return run_radix_way<radix_ballots>(s, in, out, pass, stream);
+        return run_radix_way<radix_ballots>(s, in, out, pass, rider, stream);
     else if (s.plan.width(pass) <= radix_few_masks::BITS)
-        return run_radix_way<radix_few_masks>(s, in, out, pass, stream);
+        return run_radix_way<radix_few_masks>(s, in, out, pass, rider, stream);
     else
-        return run_radix_way<radix_masks>(s, in, out, pass, stream);
+        return run_radix_way<radix_masks>(s, in, out, pass, rider, stream);
 }
 
+/* ---- a rider without a pass ------------------------------------------------------------------ */
+constexpr unsigned RADIX_RIDER_BLOCK = 512;
+
+template <typename Rider>
+__global__ void __launch_bounds__(RADIX_RIDER_BLOCK) radix_ride_alone(const Rider rider)
+{
+    __shared__ typename Rider::template memory<RADIX_RIDER_BLOCK> memory;
+    launch_before_is_done();
+    rider.template ride<RADIX_RIDER_BLOCK>(memory, blockIdx.x);
+}
+
+template <typename Rider> cudaError_t run_radix_rider(const Rider &rider, cudaStream_t stream)
+{
+    if (rider.blocks() == 0) return cudaSuccess;
+    return launch_early(radix_ride_alone<Rider>, rider.blocks(), RADIX_RIDER_BLOCK, 0, stream,
+                        rider);
+}
+
+/* ---- all passes ------------------------------------------------------------------------------ */
 /* Pass p writes to keys[p % 2] and values[p % 2]: `in` may read from [1], not from [0]. Sets
  * *result to the place where the sorted pairs are. The state must be 0. */
 template <radix_rank RANK = radix_rank::BALLOTS, typename Key, typename Input>

@@ -24,6 +24,7 @@
  *                                         ascending by (bits of depth, source row, position)
  *   stats        [3] u64      out   [0] pairs listed, which are the first of ids; [1] pairs found;
  *                                   [2] *n_visible
+ *   plan                      out   for raster on CUDA, or without ends (raster_plan.h)
  *
  * The set of pairs is defined in tile_pairs.h. If *n_visible exceeds n, no pairs are looked for and
  * stats[1] is 0. Pointers, work, threads: as in knn.h. CUDA also uses x->side if it is set.
@@ -35,6 +36,7 @@
 
 #include "base/extern_c.h"
 #include "kernels/project/project.h"
+#include "kernels/raster/raster_plan.h"
 
 KILN_C_BEGIN
 
@@ -50,6 +52,7 @@ typedef struct {
     uint32_t *tile_counts;
     uint32_t *ids;
     uint64_t *stats;
+    kiln_raster_plan plan;
 } kiln_tile_lists_args;
 
 typedef kiln_status kiln_tile_lists_fn(const kiln_exec *x, const kiln_tile_lists_args *a,

@@ -1,10 +1,12 @@
 /* tile_lists on CUDA. The depth sort needs only depths, and finding pairs needs only splats, so
  * both run side by side. Then pairs are written in drawing order (lists_write_cuda.cuh) and sorted
- * by tile. Only records of one word are fetched in drawing order; splats are never moved.
+ * by tile. Only records of one word are fetched in drawing order; splats are never moved. A plan for
+ * raster is made beside the last pass of that sort.
  */
 #include "kernels/tile_lists/tile_lists.h"
 
 #include "kernels/depth_order/depth_sort_cuda.cuh"
+#include "kernels/raster/raster_plan_cuda.cuh"
 #include "kernels/side_cuda.cuh"
 #include "kernels/tile_lists/lists_write_cuda.cuh"
 #include "kernels/tile_pairs/tile_sort_cuda.cuh"
@@ -138,7 +140,9 @@ kiln_status run_tile_lists(const kiln_exec *x, const kiln_tile_lists_args *a, vo
     LAUNCH(write_in_order<Tile>, kiln::blocks_for(a->n, GROUP, WRITE_BLOCKS), GROUP, 0, w.j, w.f,
            w.p, w.depths.order, out, a->stats);
     LAUNCH_EARLY(finish_pairs<Tile>, FIND_BLOCKS, GROUP, w.j, w.f, out);
-    return sort_lists(x, w.tiles, rule, a->tile_counts, err);
+    const plan_rider rider = {
+        plan_of(a->plan, a->tile_counts, a->row0, a->row1, kiln_view_tiles_x(a->view))};
+    return sort_lists(x, w.tiles, rule, a->tile_counts, err, rider);
 }
 
 } // namespace

@@ -263,30 +263,36 @@ inline kiln_status count_first(const kiln_exec *x, const tile_sort<uint16_t> &s,
     return KILN_OK;
 }
 
-/* Sorts the pairs and counts them in tile_counts, which must be 0. */
-inline kiln_status sort_lists(const kiln_exec *x, const tile_sort<uint16_t> &s,
-                              const capacity_rule &rule, uint32_t *tile_counts, kiln_error *err)
+/* Sorts the pairs and counts them in tile_counts, which must be 0. The rider (radix_cuda.cuh) works
+ * when all are counted, beside the last pass. */
+template <typename Rider = kiln::radix_no_rider>
+kiln_status sort_lists(const kiln_exec *x, const tile_sort<uint16_t> &s, const capacity_rule &rule,
+                       uint32_t *tile_counts, kiln_error *err, const Rider &rider = {})
 {
     const kiln::radix_sort<uint16_t> &r = s.radix;
     const tile_input<uint16_t> written = {rule, s.tiles(), s.ids()};
-    if (r.n == 0 || s.n_tiles == 0) return KILN_OK;
+    if (r.n == 0 || s.n_tiles == 0) {
+        CUDA_RUN(kiln::run_radix_rider(rider, x->stream));
+        return KILN_OK;
+    }
     KILN_TRY(count_first(x, s, rule, tile_counts, err));
     /* neighbouring pairs are of different tiles */
     constexpr kiln::radix_rank MASKS = kiln::radix_rank::MASKS;
     if (r.plan.passes == 1) {
         CUDA_RUN(kiln::run_radix_pass<MASKS>(r, written, ids_output{s.shape, r.values[0]}, 0,
-                                             x->stream));
+                                             x->stream, rider));
         return KILN_OK;
     }
     CUDA_RUN(
         kiln::run_radix_pass<MASKS>(r, written, word_output{s.shape, r.values[0]}, 0, x->stream));
     CUDA_RUN(kiln::run_radix_pass<MASKS>(r, word_input{rule, s.shape, r.values[0]},
-                                         ids_output{s.shape, r.values[1]}, 1, x->stream));
+                                         ids_output{s.shape, r.values[1]}, 1, x->stream, rider));
     return KILN_OK;
 }
 
-inline kiln_status sort_lists(const kiln_exec *x, const tile_sort<uint32_t> &s,
-                              const capacity_rule &rule, uint32_t *tile_counts, kiln_error *err)
+template <typename Rider = kiln::radix_no_rider>
+kiln_status sort_lists(const kiln_exec *x, const tile_sort<uint32_t> &s, const capacity_rule &rule,
+                       uint32_t *tile_counts, kiln_error *err, const Rider &rider = {})
 {
     unsigned at;
     CUDA_RUN(
@@ -294,6 +300,7 @@ inline kiln_status sort_lists(const kiln_exec *x, const tile_sort<uint32_t> &s,
     LAUNCH_EARLY(count_by_tile<uint32_t>,
                  kiln::blocks_for(s.radix.n, TILE_BLOCK * sizeof(uint4) / sizeof(uint32_t)),
                  TILE_BLOCK, s.radix.keys[at], rule, tile_counts);
+    CUDA_RUN(kiln::run_radix_rider(rider, x->stream));
     return KILN_OK;
 }
 } // namespace

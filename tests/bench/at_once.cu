@@ -9,7 +9,7 @@ namespace bench
 
 at_once::at_once(runner *b, const frame &f)
     : b_(b), project_(f.project()), raster_(f.raster()), stats_(STATS), tile_counts_(f.tiles()),
-      ids_(kiln_pass_bound(f.pairs())), rgba_(4 * f.pixels())
+      ids_(kiln_pass_bound(f.pairs())), ends_(f.tiles()), order_(f.tiles()), rgba_(4 * f.pixels())
 {
     BENCH_CUDA(cudaMallocHost(&host_, STATS * sizeof *host_));
     lists_.n = std::min(kiln_pass_bound(f.visible()), project_.n);
@@ -23,6 +23,8 @@ at_once::at_once(runner *b, const frame &f)
     lists_.tile_counts = tile_counts_.get();
     lists_.ids = ids_.get();
     lists_.stats = stats_.get();
+    lists_.plan = {ends_.get(), order_.get(), 1};
+    raster_.plan = lists_.plan;
     raster_.n = lists_.n;
     raster_.splats = lists_.splats;
     raster_.tile_counts = lists_.tile_counts;
@@ -67,6 +69,8 @@ void at_once::poison(int byte) const
     stats_.fill(byte);
     tile_counts_.fill(byte);
     ids_.fill(byte);
+    ends_.fill(byte);
+    order_.fill(byte);
     rgba_.fill(byte);
 }
 
@@ -84,7 +88,7 @@ uint64_t at_once::memory() const
     const uint64_t projected =
         project_.n * (sizeof *project_.splats + sizeof *project_.depths + sizeof *project_.rows);
     return work_bytes_ + projected + stats_.bytes() + tile_counts_.bytes() + ids_.bytes() +
-           rgba_.bytes();
+           ends_.bytes() + order_.bytes() + rgba_.bytes();
 }
 
 } // namespace bench

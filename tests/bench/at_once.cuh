@@ -38,6 +38,8 @@ class at_once
     uint64_t *host_ = nullptr; /* pinned [STATS] */
     array<uint64_t> stats_;
     array<uint32_t> tile_counts_, ids_;
+    array<uint64_t> ends_;
+    array<uint32_t> order_;
     array<float> rgba_;
     /* of the scene's harmonics, once a fast picture was asked for */
     std::unique_ptr<array<uint32_t>> halves_;
