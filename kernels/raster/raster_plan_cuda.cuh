@@ -157,8 +157,7 @@ struct plan_rider {
 
     __host__ __device__ uint32_t blocks() const { return job.ends ? plan_blocks(job.tiles) : 0; }
     template <unsigned THREADS> using memory = plan_memory<THREADS>;
-    template <unsigned THREADS>
-    __device__ void ride(plan_memory<THREADS> &m, uint32_t block) const
+    template <unsigned THREADS> __device__ void ride(plan_memory<THREADS> &m, uint32_t block) const
     {
         plan_some_tiles<THREADS>(m, block, job);
     }

@@ -5,8 +5,9 @@
  * most lanes of a warp waiting for the largest box.
  *
  * Layout. Gaussians are divided by their box:
- *   - at most 32 tiles: a warp takes 32 Gaussians and asks all their tiles in one sequence, 32 at a
- *     time. The answers are kept as a mask for each Gaussian (tile_record_cuda.cuh).
+ *   - at most 32 tiles: a lane looks at its Gaussian's mean, then a warp asks all other tiles of 32
+ *     Gaussians in one sequence, 32 at a time. The answers are kept as a mask for each Gaussian
+ *     (tile_record_cuda.cuh).
  *   - wider: the Gaussian is listed. Each of its tile rows is one lane's (tile_wide_cuda.cuh).
  *   - odd, where no bound is proven (KILN_BOX_ODD): the Gaussian is listed. Half warps take one
  *     tile row each (tile_row_cuda.cuh).
@@ -58,6 +59,7 @@ inline __host__ __device__ uint64_t groups_of(uint64_t n) { return (n + GROUP - 
 struct alignas(16) asked_box {
     kiln_asked asked;
     uint32_t corner, step; /* corner: column | row << 16; step: step_of() */
+    uint32_t known;        /* tile_of_mean(): this tile is not asked about */
 };
 
 /* Shared memory of a warp. */
@@ -98,24 +100,49 @@ __device__ inline void list_it(const found &f, uint32_t id, bool wide, bool odd)
     if (odd && at_odd < f.listed_capacity) f.listed[f.listed_capacity - 1 - at_odd] = id;
 }
 
-/* Asks all tiles of the lanes' boxes, 0 to 32 each. For each 32 questions calls answer(which,
- * reached, tile row): bit i of reached is lane i's answer, of question 32 * which + i; the row is
- * that of the lane's own. */
+/* Which tile of the box has the mean, if that tile is reached at the pixel that the mean is in: so
+ * it is for 96 to 99 of 100 Gaussians, and one of two or three questions need not be put into the
+ * sequence. NO_TILE: it is not known. */
+constexpr uint32_t NO_TILE = MASK_TILES;
+
+__device__ inline uint32_t tile_of_mean(const kiln_view &v, const kiln_splat2d &s,
+                                        const kiln_tile_box &box)
+{
+    const float px = floorf(s.x), py = floorf(s.y); /* a proven box's are at most 10^9 */
+    /* left of the box or above it the difference wraps */
+    const uint32_t column =
+                       static_cast<uint32_t>(static_cast<int32_t>(px) - box.column * KILN_TILE) /
+                       KILN_TILE,
+                   row = static_cast<uint32_t>(static_cast<int32_t>(py) - box.row * KILN_TILE) /
+                         KILN_TILE,
+                   w = static_cast<uint32_t>(box.w);
+    if (column >= w || row >= static_cast<uint32_t>(box.h)) return NO_TILE;
+    /* as kiln_power_offset, of whole numbers in float; the tile's last pixel may be outside */
+    const float dx = s.x - (fminf(px, static_cast<float>(v.width - 1)) + 0.5f),
+                dy = s.y - (fminf(py, static_cast<float>(v.height - 1)) + 0.5f);
+    return kiln_power(s.conic[0], s.conic[1], s.conic[2], dx, dy) >= s.power_min ? row * w + column
+                                                                                 : NO_TILE;
+}
+
+/* Asks about n tiles of each lane's box, 0 to 32: all but the known one. For each 32 questions
+ * calls answer(which, reached, tile row): bit i of reached is lane i's answer, of question 32 *
+ * which + i; the row is that of the lane's own. */
 template <typename Answer>
 __device__ void ask_boxes(const tile_asker &asker, asking &scratch, const kiln_splat2d &s,
-                          const kiln_tile_box &box, uint32_t n, question_row &row,
+                          const kiln_tile_box &box, uint32_t n, uint32_t known, question_row &row,
                           const Answer &answer)
 {
     if (n > 0)
         scratch.boxes[row.slot()] = {kiln_ask_of(&s),
                                      static_cast<uint32_t>(box.column) |
                                          static_cast<uint32_t>(box.row) << 16,
-                                     step_of(static_cast<uint32_t>(box.w))};
+                                     step_of(static_cast<uint32_t>(box.w)), known};
     __syncwarp();
     for (uint32_t at = 0; at < row.total(); at += WARP) {
         uint32_t slot, k;
         const bool asks = row.next(at, &slot, &k);
         const asked_box b = scratch.boxes[slot];
+        k += k >= b.known ? 1 : 0;
         const uint32_t down = k * (b.step & 0xffff) >> 12;
         const int32_t column =
             static_cast<int32_t>((b.corner & 0xffff) + k - down * (b.step >> 16));
@@ -128,17 +155,21 @@ __device__ void ask_boxes(const tile_asker &asker, asking &scratch, const kiln_s
     __syncwarp();
 }
 
-/* Returns this lane's answers as a mask. */
+/* Returns which tiles of this lane's box are reached. */
 __device__ inline uint32_t mask_of_box(const tile_asker &asker, asking &scratch,
-                                       const kiln_splat2d &s, const kiln_tile_box &box, uint32_t n)
+                                       const kiln_splat2d &s, const kiln_tile_box &box, uint32_t n,
+                                       uint32_t known)
 {
     question_row row(scratch.firsts, n);
-    ask_boxes(asker, scratch, s, box, n, row, [&](uint32_t which, unsigned reached, int32_t) {
-        if (lane_index() == 0) scratch.words[which] = reached;
-    });
+    ask_boxes(asker, scratch, s, box, n, known, row,
+              [&](uint32_t which, unsigned reached, int32_t) {
+                  if (lane_index() == 0) scratch.words[which] = reached;
+              });
     const uint32_t mask = n > 0 ? bits_from(scratch.words, row.first()) & ~0u >> (32 - n) : 0;
     __syncwarp();
-    return mask;
+    if (known == NO_TILE) return mask;
+    const uint32_t below = (1u << known) - 1;
+    return (mask & below) | 1u << known | (mask & ~below) << 1;
 }
 
 /* Sums of tile rows, first in shared memory: a picture has few rows, so in global memory all
@@ -202,16 +233,19 @@ __global__ void __launch_bounds__(GROUP) find_masks(const job j, const found f, 
             (static_cast<uint64_t>(box.row) - j.row0) * tiles_x + static_cast<uint64_t>(box.column);
         const bool few =
             kind == KILN_BOX_PROVEN && tiles <= MASK_TILES && first < record::FIRST_TILES;
-        const uint32_t asked = few ? static_cast<uint32_t>(tiles) : 0;
+        const uint32_t known = few ? tile_of_mean(j.view, s, box) : NO_TILE;
+        const uint32_t asked = few ? static_cast<uint32_t>(tiles) - (known != NO_TILE ? 1 : 0) : 0;
         if constexpr (BY_ROW) {
             question_row row(scratch.firsts, asked);
-            ask_boxes(asker, scratch, s, box, asked, row,
+            ask_boxes(asker, scratch, s, box, asked, known, row,
                       [&](uint32_t, unsigned reached, int32_t tile_row) {
                           if (reached >> lane_index() & 1)
                               rows.add(static_cast<uint32_t>(tile_row), 1);
                       });
+            if (known != NO_TILE)
+                rows.add(static_cast<uint32_t>(box.row) + known / static_cast<uint32_t>(box.w), 1);
         } else {
-            const uint32_t mask = mask_of_box(asker, scratch, s, box, asked);
+            const uint32_t mask = mask_of_box(asker, scratch, s, box, asked, known);
             record r = {};
             if (mask)
                 r = record::of_box(mask, first, static_cast<uint32_t>(box.w));
