@@ -46,12 +46,6 @@ enum {
 #define MEETINGS_OF_ROW 0x1p12
 #define MEETINGS_OF_SCENE 0x1p29
 
-/* The planes of a block of the layer. */
-typedef struct {
-    uint64_t n;
-    const float *means, *log_scales, *quats, *opacity_logits;
-} voxel_rows;
-
 typedef struct {
     uint64_t key, solid;
 } solid_block;
@@ -134,26 +128,7 @@ static kiln_status open_voxel_search(voxel_search *s, kiln_error *err)
 }
 
 /* ---- rows ------------------------------------------------------------------------------------ */
-static kiln_status get_voxel_rows(const voxel_search *s, uint32_t block, voxel_rows *out,
-                                  kiln_error *err)
-{
-    const struct {
-        const char *name;
-        const float **to;
-    } planes[] = {{"means", &out->means},
-                  {"log_scales", &out->log_scales},
-                  {"quats", &out->quats},
-                  {"opacity_logits", &out->opacity_logits}};
-    out->n = s->in->layer->chunks[block].count;
-    for (size_t i = 0; i < sizeof planes / sizeof *planes; i++) {
-        const void *data;
-        KILN_TRY(kiln_prune_plane(s->w, s->in, block, planes[i].name, &data, err));
-        *planes[i].to = data;
-    }
-    return KILN_OK;
-}
-
-static void make_voxel_row(const kiln_voxel_grid *g, const voxel_rows *r, uint64_t i,
+static void make_voxel_row(const kiln_voxel_grid *g, const kiln_geometry *r, uint64_t i,
                            kiln_voxel_row *out)
 {
     const uint64_t n = r->n;
@@ -275,7 +250,7 @@ static bool is_solid_alone(const voxel_search *s, const kiln_voxel_row *row)
     return !s->o.cluster && kiln_voxel_units(row->alpha) >= s->need;
 }
 
-static void place_rows(voxel_search *s, const voxel_rows *r, uint32_t block)
+static void place_rows(voxel_search *s, const kiln_geometry *r, uint32_t block)
 {
     uint8_t *strays = s->strays + block * kiln_prune_stray_bytes(s->in->largest);
 #pragma omp parallel for num_threads(s->threads) schedule(dynamic, 1)
@@ -302,10 +277,10 @@ static kiln_status place_scene(voxel_search *s, kiln_error *err)
 {
     s->all_meet = s->all_touch = empty_box();
     for (uint32_t b = 0; b < s->in->layer->n_chunks; b++) {
-        voxel_rows r;
+        kiln_geometry r;
         s->meets[b] = s->touches[b] = empty_box();
         if (s->in->layer->chunks[b].count == 0) continue;
-        KILN_TRY(get_voxel_rows(s, b, &r, err));
+        KILN_TRY(kiln_prune_geometry(s->w, s->in, b, &r, err));
         place_rows(s, &r, b);
         widen_box(&s->all_meet, &s->meets[b]);
         widen_box(&s->all_touch, &s->touches[b]);
@@ -408,7 +383,7 @@ static bool meets_too_often(voxel_search *s)
 
 /* Rows of a block of the layer, on all threads. A thread has whole bytes of the bits of rows. It
  * leaves rows out once the search is to be refused. */
-static void pass_rows(voxel_search *s, uint32_t block, const voxel_rows *r,
+static void pass_rows(voxel_search *s, uint32_t block, const kiln_geometry *r,
                       const kiln_voxel_box *part, const voxel_pass *pass)
 {
     const uint64_t bits = block * kiln_prune_stray_bytes(s->in->largest);
@@ -432,9 +407,9 @@ static kiln_status count_asked(const voxel_search *s, double size, double *out, 
     const kiln_voxel_grid g = kiln_voxel_grid_of(size, s->o.origin, s->middle);
     double sum = 0;
     for (uint32_t b = 0; b < s->in->layer->n_chunks; b++) {
-        voxel_rows r;
+        kiln_geometry r;
         if (s->in->layer->chunks[b].count == 0) continue;
-        KILN_TRY(get_voxel_rows(s, b, &r, err));
+        KILN_TRY(kiln_prune_geometry(s->w, s->in, b, &r, err));
         for (uint64_t i = 0; i < r.n; i++) {
             kiln_voxel_row row;
             make_voxel_row(&g, &r, i, &row);
@@ -475,9 +450,9 @@ static kiln_status pass_part(voxel_search *s, const kiln_voxel_box *part, const 
                              kiln_error *err)
 {
     for (uint32_t b = 0; b < s->in->layer->n_chunks; b++) {
-        voxel_rows r;
+        kiln_geometry r;
         if (are_apart(&pass->boxes[b], part)) continue;
-        KILN_TRY(get_voxel_rows(s, b, &r, err));
+        KILN_TRY(kiln_prune_geometry(s->w, s->in, b, &r, err));
         pass_rows(s, b, &r, part, pass);
         KILN_TRY(check_work(s, err));
     }
