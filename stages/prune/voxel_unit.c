@@ -138,37 +138,6 @@ static void make_voxel_row(const kiln_voxel_grid *g, const kiln_geometry *r, uin
     kiln_voxel_row_make(g, mean, scale, quat, r->opacity_logits[i], out);
 }
 
-static kiln_voxel_box empty_box(void)
-{
-    return (kiln_voxel_box){.lo = {INT32_MAX, INT32_MAX, INT32_MAX},
-                            .hi = {INT32_MIN, INT32_MIN, INT32_MIN}};
-}
-
-static void widen_box(kiln_voxel_box *to, const kiln_voxel_box *by)
-{
-    for (int a = 0; a < 3; a++) {
-        to->lo[a] = by->lo[a] < to->lo[a] ? by->lo[a] : to->lo[a];
-        to->hi[a] = by->hi[a] > to->hi[a] ? by->hi[a] : to->hi[a];
-    }
-}
-
-static kiln_voxel_box common_box(const kiln_voxel_box *p, const kiln_voxel_box *q)
-{
-    kiln_voxel_box out = *p;
-    for (int a = 0; a < 3; a++) {
-        out.lo[a] = q->lo[a] > p->lo[a] ? q->lo[a] : p->lo[a];
-        out.hi[a] = q->hi[a] < p->hi[a] ? q->hi[a] : p->hi[a];
-    }
-    return out;
-}
-
-static uint64_t blocks_of(const kiln_voxel_box *b)
-{
-    uint64_t n = 1;
-    for (int a = 0; a < 3; a++) n *= b->lo[a] > b->hi[a] ? 0 : (uint64_t)(b->hi[a] - b->lo[a]) + 1;
-    return n;
-}
-
 /* ---- the middle ------------------------------------------------------------------------------ */
 /* How many means begin with which 16 bits, an axis each. */
 typedef struct {
@@ -256,50 +225,36 @@ static void place_rows(voxel_search *s, const kiln_geometry *r, uint32_t block)
 #pragma omp parallel for num_threads(s->threads) schedule(dynamic, 1)
     for (uint64_t first = 0; first < r->n; first += ROWS_AT_A_TIME) {
         const uint64_t end = kiln_min_u64(first + ROWS_AT_A_TIME, r->n);
-        kiln_voxel_box meets = empty_box(), touches = empty_box();
+        kiln_voxel_box meets = kiln_voxel_box_empty(), touches = kiln_voxel_box_empty();
         for (uint64_t i = first; i < end; i++) {
             kiln_voxel_row row;
             make_voxel_row(&s->grid, r, i, &row);
             if (is_solid_alone(s, &row)) strays[i >> 3] &= (uint8_t) ~(1u << (i & 7));
             if (!row.inside) continue;
-            widen_box(&meets, &row.meets);
-            widen_box(&touches, &row.touches);
+            kiln_voxel_box_widen(&meets, &row.meets);
+            kiln_voxel_box_widen(&touches, &row.touches);
         }
 #pragma omp critical(kiln_voxel_place)
         {
-            widen_box(&s->meets[block], &meets);
-            widen_box(&s->touches[block], &touches);
+            kiln_voxel_box_widen(&s->meets[block], &meets);
+            kiln_voxel_box_widen(&s->touches[block], &touches);
         }
     }
 }
 
 static kiln_status place_scene(voxel_search *s, kiln_error *err)
 {
-    s->all_meet = s->all_touch = empty_box();
+    s->all_meet = s->all_touch = kiln_voxel_box_empty();
     for (uint32_t b = 0; b < s->in->layer->n_chunks; b++) {
         kiln_geometry r;
-        s->meets[b] = s->touches[b] = empty_box();
+        s->meets[b] = s->touches[b] = kiln_voxel_box_empty();
         if (s->in->layer->chunks[b].count == 0) continue;
         KILN_TRY(kiln_prune_geometry(s->w, s->in, b, &r, err));
         place_rows(s, &r, b);
-        widen_box(&s->all_meet, &s->meets[b]);
-        widen_box(&s->all_touch, &s->touches[b]);
+        kiln_voxel_box_widen(&s->all_meet, &s->meets[b]);
+        kiln_voxel_box_widen(&s->all_touch, &s->touches[b]);
     }
     return KILN_OK;
-}
-
-static bool has_block(const kiln_voxel_box *b, const int32_t block[3])
-{
-    bool has = true;
-    for (int a = 0; a < 3; a++) has = has && block[a] >= b->lo[a] && block[a] <= b->hi[a];
-    return has;
-}
-
-static inline bool are_apart(const kiln_voxel_box *p, const kiln_voxel_box *q)
-{
-    bool apart = false;
-    for (int a = 0; a < 3; a++) apart |= p->lo[a] > q->hi[a] || q->lo[a] > p->hi[a];
-    return apart;
 }
 
 /* ---- what is wanted -------------------------------------------------------------------------- */
@@ -340,8 +295,8 @@ static void want_row(voxel_search *s, const kiln_voxel_row *row, const kiln_voxe
     int32_t at[3], own[3];
     (void)kiln_voxel_centre(&s->grid, row, own);
     kiln_voxel_box box = box_of_round(s, row, own);
-    box = common_box(&box, part);
-    const uint64_t asked = blocks_of(&box);
+    box = kiln_voxel_box_common(&box, part);
+    const uint64_t asked = kiln_voxel_box_count(&box);
 #pragma omp atomic
     s->asked_of_part += asked;
     for (at[2] = box.lo[2]; at[2] <= box.hi[2]; at[2]++)
@@ -413,7 +368,7 @@ static kiln_status count_asked(const voxel_search *s, double size, double *out, 
         for (uint64_t i = 0; i < r.n; i++) {
             kiln_voxel_row row;
             make_voxel_row(&g, &r, i, &row);
-            if (row.inside) sum += (double)blocks_of(&row.meets);
+            if (row.inside) sum += (double)kiln_voxel_box_count(&row.meets);
         }
     }
     *out = sum;
@@ -451,7 +406,7 @@ static kiln_status pass_part(voxel_search *s, const kiln_voxel_box *part, const 
 {
     for (uint32_t b = 0; b < s->in->layer->n_chunks; b++) {
         kiln_geometry r;
-        if (are_apart(&pass->boxes[b], part)) continue;
+        if (kiln_voxel_box_is_apart(&pass->boxes[b], part)) continue;
         KILN_TRY(kiln_prune_geometry(s->w, s->in, b, &r, err));
         pass_rows(s, b, &r, part, pass);
         KILN_TRY(check_work(s, err));
@@ -479,12 +434,11 @@ static void make_cells(voxel_search *s)
     s->n_cells = 0;
     for (uint32_t i = 0; i < n; i++) {
         if (i == 0 || s->order[i].cell != s->order[i - 1].cell)
-            s->cells[s->n_cells++] = (voxel_cell){.box = empty_box(), .first = i};
+            s->cells[s->n_cells++] = (voxel_cell){.box = kiln_voxel_box_empty(), .first = i};
         voxel_cell *last = &s->cells[s->n_cells - 1];
         last->n++;
         kiln_voxel_unkey(s->table.blocks[s->order[i].place], block);
-        widen_box(&last->box, &(kiln_voxel_box){.lo = {block[0], block[1], block[2]},
-                                                .hi = {block[0], block[1], block[2]}});
+        kiln_voxel_box_add(&last->box, block);
     }
 }
 
@@ -519,12 +473,12 @@ static uint64_t add_by_cells(voxel_search *s, const kiln_voxel_row *row, const k
     uint64_t met = 0;
     for (uint32_t c = 0; c < s->n_cells; c++) {
         const voxel_cell *cell = &s->cells[c];
-        if (are_apart(&cell->box, box)) continue;
+        if (kiln_voxel_box_is_apart(&cell->box, box)) continue;
         for (uint32_t i = cell->first; i < cell->first + cell->n; i++) {
             const uint32_t place = s->order[i].place;
             int32_t block[3];
             kiln_voxel_unkey(s->table.blocks[place], block);
-            if (!has_block(box, block)) continue;
+            if (!kiln_voxel_box_has(box, block)) continue;
             add_to_block(s, row, place, block);
             met++;
         }
@@ -536,8 +490,8 @@ static void sum_fn(voxel_search *s, const kiln_voxel_row *row, const kiln_voxel_
                    uint8_t *strays, uint8_t bit)
 {
     (void)strays, (void)bit;
-    const kiln_voxel_box box = common_box(&row->touches, part);
-    const uint64_t n = blocks_of(&box);
+    const kiln_voxel_box box = kiln_voxel_box_common(&row->touches, part);
+    const uint64_t n = kiln_voxel_box_count(&box);
     if (n == 0) return;
     const bool few = n <= FEW_BLOCKS || n < s->n_cells / CELLS_OF_BLOCK;
     const uint64_t met = few ? add_by_blocks(s, row, &box) : add_by_cells(s, row, &box);
@@ -564,13 +518,12 @@ static int by_coordinate(const void *a, const void *b)
 static kiln_status halve_part(voxel_search *s, const kiln_voxel_box *part, kiln_error *err)
 {
     const uint32_t n = s->table.capacity;
-    kiln_voxel_box box = empty_box(), halves[2] = {*part, *part};
+    kiln_voxel_box box = kiln_voxel_box_empty(), halves[2] = {*part, *part};
     int32_t block[3], *along;
     int axis = 0;
     for (uint32_t i = 0; i < n; i++) {
         kiln_voxel_unkey(s->table.blocks[i], block);
-        widen_box(&box, &(kiln_voxel_box){.lo = {block[0], block[1], block[2]},
-                                          .hi = {block[0], block[1], block[2]}});
+        kiln_voxel_box_add(&box, block);
     }
     for (int a = 1; a < 3; a++)
         if (box.hi[a] - box.lo[a] > box.hi[axis] - box.lo[axis]) axis = a;
@@ -594,7 +547,7 @@ static bool hits_voxels(const voxel_search *s, const kiln_voxel_row *row,
 {
     const double limit2 = kiln_voxel_limit2(row->alpha, s->o.min);
     const uint32_t needed = s->o.cluster ? kiln_voxel_hits_needed(s->o.size, row) : 1;
-    const kiln_voxel_box box = common_box(&row->meets, part);
+    const kiln_voxel_box box = kiln_voxel_box_common(&row->meets, part);
     uint32_t hits = 0;
     int32_t at[3];
     if (limit2 < 0) return false;
