@@ -32,7 +32,6 @@
 #include <unistd.h>
 
 enum {
-    VOXEL_THREADS = 256,  /* as voxel_table.c counts them */
     ROWS_AT_A_TIME = 512, /* whole bytes of the bits of rows */
     CELL_SHIFT = 3,       /* a cell has 8 blocks along an axis */
     FEW_BLOCKS = 32,      /* of a box, which is looked through without cells */
@@ -110,7 +109,7 @@ static kiln_status open_voxel_search(voxel_search *s, kiln_error *err)
     kiln_manifest *m;
     const uint64_t bytes = kiln_prune_stray_bytes(s->in->largest);
     const unsigned threads = kiln_worker_threads(s->w);
-    s->threads = threads < VOXEL_THREADS ? threads : VOXEL_THREADS;
+    s->threads = threads < KILN_VOXEL_TABLE_THREADS ? threads : KILN_VOXEL_TABLE_THREADS;
     s->need = kiln_voxel_need(s->o.opacity);
     KILN_TRY(KILN_ALLOC(&s->meets, l->n_chunks, "the blocks", err));
     KILN_TRY(KILN_ALLOC(&s->touches, l->n_chunks, "the blocks", err));
