@@ -33,7 +33,7 @@ case_place() {
     local i
     for ((i = 1; i < ${#BASH_SOURCE[@]}; i++)); do
         case ${BASH_SOURCE[i]} in
-        *cases.sh | */lib.sh) ;;
+        *cases.sh | */lib.sh | */pruning.sh) ;;
         *) echo "${BASH_SOURCE[i]}:${BASH_LINENO[i - 1]}"; return ;;
         esac
     done

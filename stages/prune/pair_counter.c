@@ -32,25 +32,6 @@ kiln_status kiln_pair_counter_count(const kiln_pair_counter *c, uint64_t n,
     return KILN_OK;
 }
 
-kiln_status kiln_prune_geometry(kiln_worker *w, kiln_prune_input *in, uint32_t block,
-                                kiln_geometry *out, kiln_error *err)
-{
-    const struct {
-        const char *name;
-        const float **to;
-    } planes[] = {{"means", &out->means},
-                  {"log_scales", &out->log_scales},
-                  {"quats", &out->quats},
-                  {"opacity_logits", &out->opacity_logits}};
-    for (size_t i = 0; i < sizeof planes / sizeof *planes; i++) {
-        const void *data;
-        KILN_TRY(kiln_prune_plane(w, in, block, planes[i].name, &data, err));
-        *planes[i].to = data;
-    }
-    out->n = in->layer->chunks[block].count;
-    return KILN_OK;
-}
-
 static const float *gather_plane(const kiln_geometry *g, const uint8_t *which, const float *from,
                                  uint64_t components, float **at)
 {

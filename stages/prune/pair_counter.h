@@ -12,12 +12,6 @@ typedef struct {
     uint64_t *row_pairs;  /* [tile rows of the view] */
 } kiln_pair_counter;
 
-/* Planar planes; borrowed. */
-typedef struct {
-    uint64_t n;
-    const float *means, *log_scales, *quats, *opacity_logits;
-} kiln_geometry;
-
 /* Projects into c->splats; *visible of them are set. */
 kiln_status kiln_pair_counter_project(const kiln_pair_counter *c, const kiln_geometry *g,
                                       uint64_t *visible, kiln_error *err) KILN_MUST_CHECK;
@@ -25,9 +19,6 @@ kiln_status kiln_pair_counter_project(const kiln_pair_counter *c, const kiln_geo
 kiln_status kiln_pair_counter_count(const kiln_pair_counter *c, uint64_t n,
                                     const kiln_splat2d *splats, uint64_t *pairs,
                                     kiln_error *err) KILN_MUST_CHECK;
-/* The geometry of a block as the input has it; borrowed as kiln_prune_plane says. */
-kiln_status kiln_prune_geometry(kiln_worker *w, kiln_prune_input *in, uint32_t block,
-                                kiln_geometry *out, kiln_error *err) KILN_MUST_CHECK;
 /* Copies the rows that `which` does not have 0 for, planar, into to[11 * how many]; *out are
  * these. */
 void kiln_geometry_gather(const kiln_geometry *from, const uint8_t *which, float *to,

@@ -234,6 +234,25 @@ kiln_status kiln_prune_plane(kiln_worker *w, kiln_prune_input *in, uint32_t bloc
                                 err);
 }
 
+kiln_status kiln_prune_geometry(kiln_worker *w, kiln_prune_input *in, uint32_t block,
+                                kiln_geometry *out, kiln_error *err)
+{
+    const struct {
+        const char *name;
+        const float **to;
+    } planes[] = {{"means", &out->means},
+                  {"log_scales", &out->log_scales},
+                  {"quats", &out->quats},
+                  {"opacity_logits", &out->opacity_logits}};
+    for (size_t i = 0; i < sizeof planes / sizeof *planes; i++) {
+        const void *data;
+        KILN_TRY(kiln_prune_plane(w, in, block, planes[i].name, &data, err));
+        *planes[i].to = data;
+    }
+    out->n = in->layer->chunks[block].count;
+    return KILN_OK;
+}
+
 kiln_status kiln_prune_compute(kiln_worker *w, const char *name, const void *payload,
                                size_t payload_bytes, kiln_error *err)
 {

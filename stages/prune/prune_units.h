@@ -268,6 +268,15 @@ const kiln_chunk *kiln_prune_plane_chunk(const kiln_prune_input *in, uint32_t bl
 kiln_status kiln_prune_plane(kiln_worker *w, kiln_prune_input *in, uint32_t block, const char *name,
                              const void **out, kiln_error *err) KILN_MUST_CHECK;
 
+/* What rows are but for colours: planar planes of n rows, borrowed. */
+typedef struct {
+    uint64_t n;
+    const float *means, *log_scales, *quats, *opacity_logits;
+} kiln_geometry;
+/* That of a block as the input has it; borrowed as kiln_prune_plane says. */
+kiln_status kiln_prune_geometry(kiln_worker *w, kiln_prune_input *in, uint32_t block,
+                                kiln_geometry *out, kiln_error *err) KILN_MUST_CHECK;
+
 /* A block with the rules applied. The planes here are copies, merged rows already in them. */
 typedef struct {
     uint64_t n, kept;

@@ -27,6 +27,7 @@
 #define KILN_STAGES_PRUNE_VOXEL_MATH_H
 
 #include "kernels/math/ellipsoid_math.h"
+#include "stages/prune/voxel_box.h"
 
 #include <math.h>
 #include <stdbool.h>
@@ -47,11 +48,6 @@ typedef struct {
     double shift[3]; /* added to the layer's means: then 0 is the border of a block */
     double first[3]; /* voxels from there to voxel 0 of the grid; a multiple of 4 */
 } kiln_voxel_grid;
-
-/* Blocks lo to hi, both included. Empty if lo is above hi. */
-typedef struct {
-    int32_t lo[3], hi[3];
-} kiln_voxel_box;
 
 typedef struct {
     double mean[3];       /* shifted */

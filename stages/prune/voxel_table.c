@@ -8,10 +8,7 @@
 #include <string.h>
 
 #define FREE_SLOT UINT64_MAX
-enum {
-    KEY_BITS = 21,
-    THREADS_MOST = 256, /* that may take a slot in a table that just became full */
-};
+enum { KEY_BITS = 21 };
 
 uint64_t kiln_voxel_key(const int32_t block[3])
 {
@@ -113,7 +110,7 @@ static uint32_t place_at(const kiln_voxel_table *t, uint32_t slot)
 
 uint32_t kiln_voxel_table_take(kiln_voxel_table *t, uint64_t key)
 {
-    _Static_assert(1024 > THREADS_MOST, "some slot is free in a full table");
+    _Static_assert(1024 > KILN_VOXEL_TABLE_THREADS, "some slot is free in a full table");
     for (uint32_t slot = first_slot(t, key);; slot = (slot + 1) & (t->n_slots - 1)) {
         uint64_t there = atomic_load_explicit(&t->keys[slot], memory_order_relaxed);
         if (there == FREE_SLOT) {
@@ -144,7 +141,8 @@ void kiln_voxel_table_want(kiln_voxel_table *t, uint32_t place, uint64_t voxels)
 void kiln_voxel_table_add(kiln_voxel_table *t, uint32_t place, uint64_t voxels,
                           const uint32_t add[KILN_VOXELS], uint32_t need)
 {
-    _Static_assert((37ull + THREADS_MOST) * KILN_VOXEL_UNIT < UINT32_MAX, "sums fit 32 bits");
+    _Static_assert((37ull + KILN_VOXEL_TABLE_THREADS) * KILN_VOXEL_UNIT < UINT32_MAX,
+                   "sums fit 32 bits");
     uint64_t reached = 0;
     for (; voxels; voxels &= voxels - 1) {
         const int i = __builtin_ctzll(voxels);

@@ -12,6 +12,7 @@
 #include <stdatomic.h>
 
 #define KILN_VOXEL_NONE UINT32_MAX
+enum { KILN_VOXEL_TABLE_THREADS = 256 }; /* at most, that take blocks in or add at a time */
 
 typedef struct {
     uint32_t capacity, n_slots; /* blocks; a power of two */

@@ -27,6 +27,10 @@ must() {
     "$@" >"$KILN_TMP/out" 2>"$KILN_TMP/err"; got=$?
     [ "$got" = "$want" ] || { cat "$KILN_TMP/err" >&2; fail "exit $got, not $want: $*"; }
 }
+needs_numpy() {
+    command -v python3 >/dev/null || skip "no python3"
+    python3 -c 'import numpy' 2>/dev/null || skip "no numpy in $(command -v python3)"
+}
 # scene DIR N CAMERAS SIZE [options]: a generated scene
 scene() {
     local dir=$1 n=$2 k=$3 size=$4; shift 4

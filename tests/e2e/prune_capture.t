@@ -3,26 +3,24 @@
 # thinks of their scales, and it is said what the rule would do. Where such axes hold most of some camera's pairs the rules act, as
 # given limits always do. The answer is the same on any threads and over hosts, and cameras are part of it.
 . tests/e2e/lib.sh
+. tests/e2e/pruning.sh
 command -v python3 >/dev/null || skip "no python3"
 root=$PWD
 cd "$KILN_TMP" || exit 1
-export PYTHONDONTWRITEBYTECODE=1
 value() { python3 -c 'import json, sys; r = json.load(open(sys.argv[1]))
 v = eval(sys.argv[2])
 print(*(v if isinstance(v, tuple) else [v]))' "$@" || fail "$2 of $1"; }
-pruned() { digest "$1" | awk '/^layer pruned/ {print $3}'; }
-start() { kiln import "$1" "$2" >/dev/null && kiln knn "$2" >/dev/null || fail "start $2"; }
 
 # photos are the whole scene's pictures
 python3 "$root/tests/e2e/capture.py" s || fail capture
-start s whole.db
+imported s whole.db
 kiln prune whole.db --max-spacing off --max-extent off >/dev/null && kiln chunk whole.db >/dev/null || fail "whole"
 kiln render whole.db -o photos/ >/dev/null || fail "photos"
 cp photos/*.png s/
 
 # photo by photo, with the rules off and as they are by default
 for name in off default; do
-    start s $name.db
+    imported s $name.db
     rules=; [ $name = default ] || rules='--max-spacing off --max-extent off'
     must 0 "$KILN_BIN/kiln-prune" $name.db $rules
     cp out $name.said
@@ -80,7 +78,7 @@ test_case 'a camera that sees little else: the rules act' && (
 
 # exploded: the rules act; the same with threads, without the units that others left, and over hosts
 python3 "$root/tests/e2e/capture.py" x exploded || fail exploded
-start x x.db
+imported x x.db
 cp x.db hosts.db
 cp x.db given.db
 must 0 kiln prune x.db --threads 1 --json
@@ -102,22 +100,6 @@ test_case 'auto acts as the limits that it stands for' && (
     [ "$(pruned x.db)" = "$(pruned given.db)" ] || fail "auto acts otherwise than the limits that it stands for"
 ); result
 
-# over_hosts MANIFEST: prunes in as many rounds as there are
-over_hosts() {
-    local round shard
-    for round in 1 2 3 4 5 6 7 8 9; do
-        if [ $round = 1 ]; then
-            kiln prune "$1" --plan --tasks 2
-        else
-            kiln prune "$1" --gather "$1.parts" --remove-parts
-        fi >/dev/null || fail "round $round"
-        [ -e "$1.claim" ] || break
-        for shard in 1 2; do
-            kiln prune "$1" --shard $shard/2 --part "$1.parts" >/dev/null || fail "part $shard of round $round"
-        done
-    done
-    rounds=$((round - 1))
-}
 export KILN_ROUND_S=0
 
 test_case 'an exploded scene over hosts' && (
@@ -128,7 +110,7 @@ test_case 'an exploded scene over hosts' && (
 
 # several blocks, and rules that rest, so that all cameras are asked: marks, weights, blocks, forecasts
 scene many 140000 6 96x64 --explode 1 --explode-by 6.9078
-start many many.db
+imported many many.db
 cp many.db hosts.db
 kiln prune many.db --json >many.json || fail "many"
 
@@ -153,7 +135,7 @@ test_case 'however little memory there is, the same is stored' && (
 test_case 'no cameras: eight on an orbit judge' && (
     scene g 3000 1 64x64 --explode 400 --explode-by 6
     mkdir bare && cp g/scene.ply bare/
-    start bare bare.db
+    imported bare bare.db
     must 0 "$KILN_BIN/kiln-prune" bare.db
     grep -q 'of some camera.s predicted pairs (on an orbit; the scene has no cameras); --' err || fail "warns: $(cat err)"
 ); result

@@ -4,23 +4,17 @@
 # are refused with the way out; a killed run goes on.
 # starts first
 . tests/e2e/lib.sh
-command -v python3 >/dev/null || skip "no python3"
-python3 -c 'import numpy' 2>/dev/null || skip "no numpy in $(command -v python3)"
-export PYTHONDONTWRITEBYTECODE=1
+. tests/e2e/pruning.sh
+needs_numpy
 root=$PWD T=$KILN_TMP
 db=$T/b/manifest.db
 rows=70000 # two blocks
-prune() { must 0 "$KILN_BIN/kiln-prune" "$@"; }
-pruned() { digest "$1" | grep '^layer pruned'; }
-start() { # SCENE MANIFEST
-    kiln import "$1" "$2" >/dev/null && kiln knn "$2" >/dev/null || fail "start of $2"
-}
 split() { # all but one camera train: names tell (Blender's and INRIA's folders)
     sed -i 's/"cam0"/"test\/c0"/; s/"cam\([1-9]\)"/"train\/c\1"/g' "$1/cameras.json"
 }
 scene "$T/s" $rows 5 96x64
 split "$T/s"
-start "$T/s" "$db"
+imported "$T/s" "$db"
 cp "$db" "$T/start.db"
 
 # all that the other rules leave, for the formulas
@@ -120,7 +114,7 @@ test_case 'a value out of range is refused' && (
 ); result
 
 test_case 'without cameras of its own the rules are refused, with the way out' && (
-    mkdir "$T/bare" && cp "$T/s/scene.ply" "$T/bare/" && start "$T/bare" "$T/bare.db"
+    mkdir "$T/bare" && cp "$T/s/scene.ply" "$T/bare/" && imported "$T/bare" "$T/bare.db"
     for rule in '--keep 50%' '--min-contribution 0.1' '--min-visibility 0.1'; do
         # shellcheck disable=SC2086
         must 3 "$KILN_BIN/kiln-prune" "$T/bare.db" $rule
@@ -132,7 +126,7 @@ test_case 'without cameras of its own the rules are refused, with the way out' &
 # photos, so that there can be masks
 cp -r "$T/s" "$T/m"
 kiln render "$T/all.db" --devices cpu -o "$T/m/" >/dev/null && [ -f "$T/m/train/c1.png" ] || fail "no photos"
-start "$T/m" "$T/photos.db"
+imported "$T/m" "$T/photos.db"
 cp "$T/photos.db" "$T/masks.db"
 py make_masks "$T/m" 96 64 train/c1 train/c3
 kiln import "$T/m" "$T/masks.db" >/dev/null && kiln knn "$T/masks.db" >/dev/null || fail "import with masks"
@@ -178,7 +172,7 @@ test_step 'a camera that no longer trains makes pruning stale' && (
 test_case 'a mask that is no longer the imported one is refused' && (
     cp "$T/photos.db" "$T/gone.db"
     cp -r "$T/m" "$T/n"
-    start "$T/n" "$T/gone.db.2"
+    imported "$T/n" "$T/gone.db.2"
     py make_masks "$T/n" 96 64 train/c2 train/c3
     python3 -c 'import sys; p = sys.argv[1]; d = bytearray(open(p, "rb").read()); open(p, "wb").write(d + b"x")' "$T/n/masks/train/c3.png"
     must 3 "$KILN_BIN/kiln-prune" "$T/gone.db.2" --keep 50%
@@ -207,17 +201,8 @@ test_case 'over hosts: the same layer' && (
     export KILN_ROUND_S=0 # each list of cameras is worth a round
     cp "$T/start.db" "$T/hosts.db"
     rules='--max-spacing off --max-extent off --keep 25% --min-visibility 0.001 --min-contribution 0.001'
-    for round in 1 2 3 4 5 6 7 8 9; do
-        how='--plan --tasks 2'
-        [ $round = 1 ] || how="--gather $T/hosts.parts --remove-parts"
-        # shellcheck disable=SC2086
-        prune "$T/hosts.db" $rules $how
-        [ -e "$T/hosts.db.claim" ] || break
-        for shard in 1 2; do
-            # shellcheck disable=SC2086
-            prune "$T/hosts.db" $rules --shard $shard/2 --part "$T/hosts.parts"
-        done
-    done
-    [ $round -gt 2 ] || fail "nothing is shared out"
+    # shellcheck disable=SC2086
+    over_hosts "$T/hosts.db" $rules
+    [ $rounds -gt 1 ] || fail "nothing is shared out"
     diff "$T/one" <(pruned "$T/hosts.db") || fail "hosts come to another layer"
 ); result

@@ -3,18 +3,14 @@
 # threads, in ranges, under a cap, killed, over hosts, and beside other rules.
 # starts first
 . tests/e2e/lib.sh
-command -v python3 >/dev/null || skip "no python3"
-python3 -c 'import numpy' 2>/dev/null || skip "no numpy in $(command -v python3)"
+. tests/e2e/pruning.sh
+needs_numpy
 T=$KILN_TMP
 rows=70000 # two blocks
 off='--max-spacing off --max-extent off --min-opacity off --min-scale off'
-prune() { must 0 "$KILN_BIN/kiln-prune" "$@"; }
-pruned() { digest "$1" | grep '^layer pruned'; }
 again() { cp "$T/start.db" "$T/$1.db"; }
-# dropped FILE RULE: the count of the table in a record
-dropped() { python3 -c 'import json, sys; print(json.load(open(sys.argv[1]))["rules"][sys.argv[2]]["dropped"])' "$@"; }
 scene "$T/s" $rows 2 64x48
-kiln import "$T/s" "$T/start.db" >/dev/null && kiln knn "$T/start.db" >/dev/null || fail "start"
+imported "$T/s" "$T/start.db"
 
 test_step 'the rows that the definition says' && (
     again whole
@@ -63,7 +59,7 @@ test_case 'stored, off again, and another S redoes nothing that it leaves' && (
 test_case 'no more rows than neighbours: nothing is stray' && (
     for n in 33 32; do
         scene "$T/few$n" $n 1 16x16
-        kiln import "$T/few$n" "$T/few$n.db" >/dev/null && kiln knn "$T/few$n.db" >/dev/null || fail "few"
+        imported "$T/few$n" "$T/few$n.db"
         # shellcheck disable=SC2086
         prune "$T/few$n.db" $off --outlier-sor 32,0.01 --json
         dropped "$T/out" outlier-sor >"$T/dropped$n"
@@ -92,18 +88,8 @@ test_case 'what it cannot take is refused' && (
 test_case 'over hosts: the same layer' && (
     export KILN_ROUND_S=0
     again hosts
-    rules="$off --outlier-sor 8,2 --outlier-range 5000"
-    for round in 1 2 3 4 5 6 7 8 9; do
-        how='--plan --tasks 2'
-        [ $round = 1 ] || how="--gather $T/hosts.parts --remove-parts"
-        # shellcheck disable=SC2086
-        prune "$T/hosts.db" $rules $how
-        [ -e "$T/hosts.db.claim" ] || break
-        for shard in 1 2; do
-            # shellcheck disable=SC2086
-            prune "$T/hosts.db" $rules --shard $shard/2 --part "$T/hosts.parts"
-        done
-    done
-    [ $round -gt 1 ] || fail "nothing is shared out"
+    # shellcheck disable=SC2086
+    over_hosts "$T/hosts.db" $off --outlier-sor 8,2 --outlier-range 5000
+    [ $rounds -gt 0 ] || fail "nothing is shared out"
     diff "$T/whole" <(pruned "$T/hosts.db") || fail "hosts come to another layer"
 ); result

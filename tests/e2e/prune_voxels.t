@@ -2,20 +2,16 @@
 # Pruning by voxels: what --filter-floaters and --filter-cluster drop is what the definition says, by numpy, on 66,000 Gaussians; the
 # same on any threads, in parts, under a cap, killed, and beside other rules.
 . tests/e2e/lib.sh
-command -v python3 >/dev/null || skip "no python3"
-python3 -c 'import numpy' 2>/dev/null || skip "no numpy in $(command -v python3)"
+. tests/e2e/pruning.sh
+needs_numpy
 T=$KILN_TMP
 rows=66000 # two blocks
 off='--max-spacing off --max-extent off --min-opacity off --min-scale off'
-prune() { must 0 "$KILN_BIN/kiln-prune" "$@"; }
-pruned() { digest "$1" | grep '^layer pruned'; }
 kept() { sqlite3 "$1" "SELECT count FROM layer WHERE kind = 'pruned' ORDER BY id DESC LIMIT 1"; }
 again() { cp "$T/start.db" "$T/$1.db"; }
-# dropped FILE RULE: the count of the table in a record
-dropped() { python3 -c 'import json, sys; print(json.load(open(sys.argv[1]))["rules"][sys.argv[2]]["dropped"])' "$@"; }
 mkdir "$T/s"
 py scene "$T/s/scene.ply" $rows 100.03,-7,3 || fail "scene"
-kiln import "$T/s" "$T/start.db" >/dev/null && kiln knn "$T/start.db" >/dev/null || fail "start"
+imported "$T/s" "$T/start.db"
 floaters='--filter-floaters 0.1,0.3,1/250' cluster='--filter-cluster 0.1,0.5,2e-4 --seed-pos 101.1,-7,3'
 
 test_step 'the floaters that the definition says' && (
@@ -86,7 +82,7 @@ test_case 'a row counts for the rule that comes first, and each rule judges the 
 test_case 'a scene far from 0 keeps the same rows' && (
     for x in 0 262144 -4194304; do # the grid has 131,072 to each side in voxels of 1/32; floats are exact
         mkdir "$T/at$x" && py scene "$T/at$x/scene.ply" 4000 $x,0,0 0.5 || fail "scene"
-        kiln import "$T/at$x" "$T/at$x.db" >/dev/null && kiln knn "$T/at$x.db" >/dev/null || fail "start"
+        imported "$T/at$x" "$T/at$x.db"
         # shellcheck disable=SC2086
         prune "$T/at$x.db" $off --filter-floaters 0.03125,0.3 --dry-run --json
         dropped "$T/out" filter-floaters >"$T/dropped.$x"
@@ -110,7 +106,7 @@ test_case 'defaults, and a seed in an empty place' && (
 
 test_case 'nothing is solid: all is dropped, with a warning' && (
     mkdir "$T/few" && py scene "$T/few/scene.ply" 1000 0,0,0 || fail "scene"
-    kiln import "$T/few" "$T/empty.db" >/dev/null && kiln knn "$T/empty.db" >/dev/null || fail "few"
+    imported "$T/few" "$T/empty.db"
     prune "$T/empty.db" --filter-cluster 0.05,0.999999
     grep -q 'no voxel is solid, so --filter-cluster drops everything' "$T/err" || fail "$(cat "$T/err")"
     grep -q 'ALL 1000 Gaussians are dropped' "$T/err" || fail "$(cat "$T/err")"

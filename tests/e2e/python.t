@@ -2,8 +2,7 @@
 # python/splatkiln reads the bits of kiln-export, kiln-tiles and kiln-render, by Python's modules and by libsplatkiln,
 # and refuses damaged manifests; gsplat_from_bake.py draws as gsplat and as kiln-render where gsplat and a GPU are.
 . tests/e2e/lib.sh
-command -v python3 >/dev/null || skip "no python3"
-python3 -c 'import numpy' 2>/dev/null || skip "no numpy in $(command -v python3)"
+needs_numpy
 O=${KILN_BIN%/bin}
 db=$KILN_TMP/b/manifest.db at=$KILN_TMP/at
 mkdir "$at"

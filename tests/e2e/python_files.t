@@ -2,8 +2,7 @@
 # python/splatkiln reads and writes scene files: a PLY bit by bit, other formats within their steps, gsplat's checkpoint, an edited bake
 # (examples/python/edit_rows.py); what is damaged or does not fit is refused; distCUDA2 and fused_ssim of numpy arrays.
 . tests/e2e/lib.sh
-command -v python3 >/dev/null || skip "no python3"
-python3 -c 'import numpy' 2>/dev/null || skip "no numpy in $(command -v python3)"
+needs_numpy
 O=${KILN_BIN%/bin} at=$KILN_TMP/at
 env -u CUDA -u CUDA_ARCHS make -s O="$KILN_MAKE_O" lib >"$KILN_TMP/make" 2>&1 || { cat "$KILN_TMP/make"; fail "make lib"; }
 SPLATKILN_LIBRARY=$(realpath "$O/libsplatkiln.so.1") SPLATKILN_BIN=$(realpath "$KILN_BIN")

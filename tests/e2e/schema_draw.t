@@ -2,8 +2,7 @@
 # schema/SCHEMA.md is enough to draw a bake: pictures that schema_draw.py makes from the page alone are kiln-render's, in each profile,
 # classic and antialiased, with a principal point beside the middle. Each number of the page is seen to matter.
 . tests/e2e/lib.sh
-command -v python3 >/dev/null || skip "no python3"
-python3 -c 'import numpy' 2>/dev/null || skip "no numpy in $(command -v python3)"
+needs_numpy
 db=$KILN_TMP/b/manifest.db
 scene "$KILN_TMP/s" 400 2 96x64
 sed -i 's/"cx": 48, "cy": 32/"cx": 40, "cy": 35/; s/67\.1[0-9]*/40/g' "$KILN_TMP/s/cameras.json"

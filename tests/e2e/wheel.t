@@ -3,8 +3,7 @@
 # finds its own library and kiln, reads a bake as kiln-verify does, and draws with kiln-render's bits.
 # starts first
 . tests/e2e/lib.sh
-command -v python3 >/dev/null || skip "no python3"
-python3 -c 'import numpy' 2>/dev/null || skip "no numpy in $(command -v python3)"
+needs_numpy
 O=${KILN_BIN%/bin} at=$KILN_TMP/at db=$KILN_TMP/b/manifest.db
 mkdir "$at"
 python3 -m venv --system-site-packages "$at/venv" >"$at/said" 2>&1 || skip "no venv: $(tail -1 "$at/said")"

@@ -123,6 +123,30 @@ static void the_grid_is_around_the_middle(void **state)
     }
 }
 
+static void boxes_are_of_whole_blocks(void **state)
+{
+    (void)state;
+    const kiln_voxel_box none = kiln_voxel_box_empty(), p = {{0, 0, 0}, {3, 1, 0}},
+                         q = {{3, -2, 0}, {5, 1, 7}}, r = {{4, 0, 0}, {4, 0, 0}};
+    kiln_voxel_box box = none;
+    assert_int_equal(kiln_voxel_box_count(&none), 0);
+    assert_true(kiln_voxel_box_is_apart(&none, &p) && kiln_voxel_box_is_apart(&p, &none));
+    assert_false(kiln_voxel_box_is_apart(&p, &q) || kiln_voxel_box_is_apart(&q, &p));
+    assert_true(kiln_voxel_box_is_apart(&p, &r));
+    const kiln_voxel_box both = kiln_voxel_box_common(&p, &q);
+    assert_int_equal(kiln_voxel_box_count(&both), 2);
+    assert_true(kiln_voxel_box_has(&both, (const int32_t[3]){3, 1, 0}));
+    assert_false(kiln_voxel_box_has(&both, (const int32_t[3]){3, -1, 0}));
+    const kiln_voxel_box apart = kiln_voxel_box_common(&p, &r);
+    assert_int_equal(kiln_voxel_box_count(&apart), 0);
+    kiln_voxel_box_widen(&box, &none);
+    assert_int_equal(kiln_voxel_box_count(&box), 0);
+    kiln_voxel_box_add(&box, (const int32_t[3]){-1, 2, 5});
+    assert_int_equal(kiln_voxel_box_count(&box), 1);
+    kiln_voxel_box_widen(&box, &p);
+    assert_memory_equal(&box, (&(const kiln_voxel_box){{-1, 0, 0}, {3, 2, 5}}), sizeof box);
+}
+
 static void sums_do_not_depend_on_threads(void **state)
 {
     (void)state;
@@ -245,6 +269,7 @@ int main(void)
         cmocka_unit_test(hits_are_at_centres),
         cmocka_unit_test(the_grid_is_the_scenes),
         cmocka_unit_test(the_grid_is_around_the_middle),
+        cmocka_unit_test(boxes_are_of_whole_blocks),
         cmocka_unit_test(sums_do_not_depend_on_threads),
         cmocka_unit_test(clusters_go_through_faces),
         cmocka_unit_test(the_nearest_is_splat_transforms),
