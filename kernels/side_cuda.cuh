@@ -6,7 +6,7 @@
  *   ... launches with side.exec(), launches with x ...
  *   KILN_TRY(side.join(err));               x->stream goes on when both are done
  *
- * Where there is no side, and under --sync, side.exec() is x itself.
+ * Where there is no side, where it does not pay, and under --sync, side.exec() is x itself.
  */
 #ifndef KILN_KERNELS_SIDE_CUDA_CUH
 #define KILN_KERNELS_SIDE_CUDA_CUH
@@ -19,7 +19,9 @@ namespace kiln
 class side_work
 {
   public:
-    explicit side_work(const kiln_exec *x) : x_(*x), side_(*x), apart_(x->side && !x->sync)
+    /* pays: false where both parts are so short that parting and joining would take longer. */
+    explicit side_work(const kiln_exec *x, bool pays = true)
+        : x_(*x), side_(*x), apart_(x->side && !x->sync && pays)
     {
         if (apart_) side_.stream = x->side;
     }

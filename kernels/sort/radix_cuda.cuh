@@ -95,7 +95,7 @@ constexpr bool RADIX_HAS_VALUES = !std::is_base_of<radix_words, Input>::value;
 template <int Threads, int Items> struct radix_cut {
     static constexpr int THREADS = Threads, ITEMS = Items, TILE = Threads * Items;
 };
-using radix_many = radix_cut<512, 16>;
+using radix_many = radix_cut<512, 14>;
 using radix_some = radix_cut<512, 8>;
 using radix_few = radix_cut<256, 4>;
 enum class radix_size { FEW, SOME, MANY };

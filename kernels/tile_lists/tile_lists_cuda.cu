@@ -16,6 +16,10 @@
 namespace
 {
 
+/* Up to so many Gaussians finding takes less time than two streams need to part and to join, some 10
+ * us on an H200, half of it the host's. */
+enum { FEW = 65536 };
+
 /* Room for at least one listed Gaussian and one kept run for so many Gaussians: 1.25 bytes for each
  * of them. */
 enum { LISTED_OF = 8, KEPT_OF = 16 };
@@ -110,11 +114,12 @@ void lay_out_tile_lists(workspace<Tile> *w, const kiln_tile_lists_args *a, void 
     w->bytes = c.used;
 }
 
-/* Finds pairs on x->stream and sorts depths on x->side at the same time. */
+/* Finds pairs on x->stream and sorts depths on x->side at the same time; of few Gaussians one after
+ * the other, each launch put on the device while the one before ends. */
 template <typename Tile>
 kiln_status find_and_order(const kiln_exec *x, workspace<Tile> *w, kiln_error *err)
 {
-    kiln::side_work side(x);
+    kiln::side_work side(x, w->j.count.n > FEW);
     KILN_TRY(side.begin(err));
     /* two launches first: they keep the device busy while the host makes the sort's dozen */
     KILN_TRY(find_pairs<false>(x, w->j, w->f, nullptr, err));
