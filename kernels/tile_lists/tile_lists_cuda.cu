@@ -1,7 +1,7 @@
 /* tile_lists on CUDA. The depth sort needs only depths, and finding pairs needs only splats, so
  * both run side by side. Then pairs are written in drawing order (lists_write_cuda.cuh) and sorted
- * by tile. Only records of one word are fetched in drawing order; splats are never moved. A plan for
- * raster is made beside the last pass of that sort.
+ * by tile. Only records of one word are fetched in drawing order; splats are never moved. A plan
+ * for raster is made beside the last pass of that sort.
  */
 #include "kernels/tile_lists/tile_lists.h"
 
@@ -46,7 +46,9 @@ template <typename Tile>
 void take_cleared(workspace<Tile> *w, kiln_carve *c, uint64_t n, kiln::radix_state *(&states)[2])
 {
     const size_t before = c->used;
-    uint64_t *const counters = kiln::take<uint64_t>(c, 4 + groups_of(n));
+    uint64_t *const counters = kiln::take<uint64_t>(c, 4);
+    /* one group tells the numbers even if there are no Gaussians */
+    w->p.places = kiln::take_places(c, std::max<uint64_t>(groups_of(n), 1));
     for (kiln::radix_state *&state : states) state = kiln::take<kiln::radix_state>(c, 1);
     if (!counters) return;
     w->cleared = counters;
@@ -55,7 +57,6 @@ void take_cleared(workspace<Tile> *w, kiln_carve *c, uint64_t n, kiln::radix_sta
     w->f.n_odd = counters + 1;
     w->p.ticket = reinterpret_cast<uint32_t *>(counters + 2);
     w->f.n_kept = counters + 3;
-    w->p.words = counters + 4;
 }
 
 /* Lays out one part of the work in the same memory as another, which is used at other times. */
@@ -142,9 +143,10 @@ kiln_status run_tile_lists(const kiln_exec *x, const kiln_tile_lists_args *a, vo
     const pairs_out<Tile> out = {w.tiles.tiles(), w.tiles.ids(), kiln_view_tiles_x(a->view), rule};
     CUDA_RUN(cudaMemsetAsync(w.cleared, 0, w.cleared_bytes, x->stream));
     KILN_TRY(find_and_order(x, &w, err));
-    LAUNCH(write_in_order<Tile>, kiln::blocks_for(a->n, GROUP, WRITE_BLOCKS), GROUP, 0, w.j, w.f,
-           w.p, w.depths.order, out, a->stats);
-    LAUNCH_EARLY(finish_pairs<Tile>, FIND_BLOCKS, GROUP, w.j, w.f, out);
+    /* behind the wait for the side it is an ordinary launch */
+    LAUNCH_EARLY(write_in_order<Tile>, kiln::blocks_for(a->n, GROUP, WRITE_BLOCKS), GROUP, w.j, w.f,
+                 w.p, w.depths.order, out, a->stats);
+    LAUNCH_EARLY(finish_pairs<Tile>, REST_BLOCKS, GROUP, w.j, w.f, out);
     const plan_rider rider = {
         plan_of(a->plan, a->tile_counts, a->row0, a->row1, kiln_view_tiles_x(a->view))};
     return sort_lists(x, w.tiles, rule, a->tile_counts, err, rider);

@@ -16,6 +16,8 @@
 #include "kernels/sort/sort.cuh"
 #include "kernels/tile_pairs/tile_capacity_cuda.cuh"
 
+#include <algorithm>
+
 namespace
 {
 
@@ -23,9 +25,11 @@ enum { TILE_BLOCK = 256, NARROW_BITS = 16, WORD_BITS = 32 };
 
 /* ---- counting -------------------------------------------------------------------------------- */
 /* COUNT_TILES: of a block in 48 KB, which every device has; a picture of 1920 x 1080 has fewer.
- * COUNT_PAIRS: so many at least, as each block adds all its tiles. */
-constexpr unsigned COUNT_BLOCK = 1024, COUNT_BLOCKS = 132 * 2, COUNT_TILES = 12288,
-                   COUNT_PAIRS = COUNT_BLOCK * 32;
+ * COUNT_STEP: pairs that a block reads at once. COUNT_PAIRS: so many at least for a second block of
+ * a multiprocessor, as each block adds all its tiles. */
+constexpr unsigned COUNT_BLOCK = 1024, COUNT_AT_ONCE = 2, COUNT_BLOCKS = 132 * COUNT_AT_ONCE,
+                   COUNT_TILES = 12288, COUNT_EACH = sizeof(uint4) / sizeof(uint16_t),
+                   COUNT_STEP = COUNT_BLOCK * COUNT_EACH, COUNT_PAIRS = COUNT_STEP * 4;
 
 /* Adds up a block's counts by the digits of both passes: half of its threads for each, two threads
  * a digit. from: a multiple of RADIX_DIGITS. */
@@ -55,33 +59,38 @@ __device__ inline void add_digits(const uint32_t *own_counts, uint32_t from, uin
 /* Counts the pairs of tiles [blockIdx.y * slice, + slice) of n_tiles in shared memory and adds them
  * to `counts` and to the digits' in *state; both must be 0 before. tiles is 16-byte aligned. Clears
  * so many words of the first pass's look-back, too. */
-__global__ void __launch_bounds__(COUNT_BLOCK)
+__global__ void __launch_bounds__(COUNT_BLOCK, COUNT_AT_ONCE)
     count_tiles(const uint16_t *tiles, const capacity_rule rule, uint32_t n_tiles, uint32_t slice,
                 uint32_t *counts, const kiln::radix_plan plan, kiln::radix_state *state,
                 uint32_t *look_back, uint64_t look_back_words)
 {
-    constexpr uint32_t EACH = sizeof(uint4) / sizeof(uint16_t);
     extern __shared__ uint32_t own_counts[];
     const uint32_t from = blockIdx.y * slice, own = min(n_tiles - from, slice);
     for (uint32_t i = threadIdx.x; i < own; i += COUNT_BLOCK) own_counts[i] = 0;
     kiln::launch_before_is_done();
+    const uint4 *const eights = reinterpret_cast<const uint4 *>(tiles);
+    const uint64_t n = rule.listed(), n_eights = n / COUNT_EACH;
+    uint64_t at = kiln::thread_index();
+    uint4 next = at < n_eights ? eights[at] : uint4{};
     for (uint64_t i = kiln::thread_index(); blockIdx.y == 0 && i < look_back_words;
          i += kiln::thread_count())
         look_back[i] = 0;
     __syncthreads();
-    const uint64_t n = rule.listed(), step = static_cast<uint64_t>(gridDim.x) * COUNT_BLOCK * EACH;
-    for (uint64_t first = (static_cast<uint64_t>(blockIdx.x) * COUNT_BLOCK + threadIdx.x) * EACH;
-         first < n; first += step) {
-        alignas(uint4) uint16_t some[EACH];
-        if (first + EACH <= n)
-            *reinterpret_cast<uint4 *>(some) = *reinterpret_cast<const uint4 *>(&tiles[first]);
-        else
-            for (uint32_t k = 0; k < EACH; k++)
-                some[k] = first + k < n ? tiles[first + k] : tiles[first];
+    const auto count_tile = [&](uint32_t tile) {
+        if (tile - from < own) atomicAdd(&own_counts[tile - from], 1u);
+    };
+    while (at < n_eights) {
+        const uint32_t now[] = {next.x, next.y, next.z, next.w};
+        at += kiln::thread_count();
+        if (at < n_eights) next = eights[at];
 #pragma unroll
-        for (uint32_t k = 0; k < EACH; k++)
-            if (first + k < n && some[k] - from < own) atomicAdd(&own_counts[some[k] - from], 1u);
+        for (const uint32_t two : now) {
+            count_tile(two & 0xffff);
+            count_tile(two >> 16);
+        }
     }
+    if (kiln::thread_index() < n % COUNT_EACH)
+        count_tile(tiles[n_eights * COUNT_EACH + kiln::thread_index()]);
     __syncthreads();
     for (uint32_t i = threadIdx.x; i < own; i += COUNT_BLOCK)
         if (own_counts[i]) atomicAdd(&counts[from + i], own_counts[i]);
@@ -250,7 +259,11 @@ inline kiln_status count_first(const kiln_exec *x, const tile_sort<uint16_t> &s,
     const size_t shared = slice * sizeof(uint32_t);
     /* as many as fit at once */
     const unsigned most = slice > 2 * COUNT_TILES ? COUNT_BLOCKS / 2 : COUNT_BLOCKS;
-    const dim3 grid(kiln::blocks_for(s.radix.n, COUNT_PAIRS, most), (n_tiles + slice - 1) / slice);
+    /* a block of each multiprocessor first, if it reads no fewer pairs than it adds tiles */
+    const unsigned few =
+        kiln::blocks_for(s.radix.n, std::max<unsigned>(COUNT_STEP, slice), COUNT_BLOCKS / 2);
+    const dim3 grid(std::max(few, kiln::blocks_for(s.radix.n, COUNT_PAIRS, most)),
+                    (n_tiles + slice - 1) / slice);
     /* the most there is, not this view's: another thread may set it for its own before the
      * launch */
     if (slice > COUNT_TILES)

@@ -55,11 +55,10 @@ template <typename T> __device__ T sum_in_group(T v, T (&sums)[GROUP / WARP])
     return before;
 }
 
-/* place: of the lane's first pair, from first() on, which is called by the whole warp when all else
- * is prepared. */
-template <typename Tile, typename First>
+/* place: of the lane's first pair. */
+template <typename Tile>
 __device__ void write_masks_of_warp(writing &scratch, const record &r, uint32_t id, uint64_t place,
-                                    const First &first, const pairs_out<Tile> &out)
+                                    const pairs_out<Tile> &out)
 {
     const uint32_t mask = r.mask();
     question_row row(scratch.firsts, static_cast<uint32_t>(32 - __clz(static_cast<int>(mask))));
@@ -68,16 +67,13 @@ __device__ void write_masks_of_warp(writing &scratch, const record &r, uint32_t 
         scratch.places[row.slot()] = place;
     }
     __syncwarp();
-    const uint64_t begin = first();
     for (uint32_t at = 0; at < row.total(); at += WARP) {
         uint32_t slot, k;
         const bool asks = row.next(at, &slot, &k);
         const written_box b = scratch.boxes[slot];
         if (!asks || !(b.mask >> k & 1)) continue;
         const uint32_t down = k * (b.step & 0xffff) >> 12;
-        const uint64_t to = begin + scratch.places[slot] + __popc(b.mask & ((1u << k) - 1));
-        /* then nothing will be listed, but this kernel may not know yet */
-        if (to >= out.rule.capacity) continue;
+        const uint64_t to = scratch.places[slot] + __popc(b.mask & ((1u << k) - 1));
         out.tiles[to] = static_cast<Tile>(b.tile + down * out.tiles_x + k - down * (b.step >> 16));
         out.ids[to] = b.id;
     }
@@ -101,61 +97,103 @@ __global__ void __launch_bounds__(GROUP)
         const uint64_t place =
             f.group_pairs[group] + sum_in_group(static_cast<place_in_group<Tile>>(r.pairs()), sums);
         if (r.is_listed()) f.records[i] = record::of_listed(place);
-        write_masks_of_warp(
-            warp_scratch[threadIdx.x / WARP], r, id, place, [] { return uint64_t(0); }, out);
+        write_masks_of_warp(warp_scratch[threadIdx.x / WARP], r, id, place, out);
         __syncthreads();
     }
 }
 
+/* Neighbouring lanes with the same Gaussian. Called by a whole warp. */
+struct lanes_of_one {
+    unsigned first, end;
+    __device__ explicit lanes_of_one(uint32_t id)
+    {
+        const uint32_t other = __shfl_up_sync(ALL, id, 1), up_to_me = lanes_below() << 1 | 1;
+        const unsigned heads = __ballot_sync(ALL, lane_index() == 0 || other != id),
+                       above = heads & ~up_to_me;
+        first = 31 - static_cast<unsigned>(__clz(static_cast<int>(heads & up_to_me)));
+        end = above ? static_cast<unsigned>(__ffs(static_cast<int>(above))) - 1 : WARP;
+    }
+};
+
+/* Takes places for each lane's run and returns the first of them, which is undefined if the lane
+ * has no tiles: one atomic for neighbouring runs of a Gaussian. Called by a whole warp. */
+__device__ inline uint64_t take_places_of_runs(const found &f, uint32_t id, const question_row &row)
+{
+    const lanes_of_one same(id);
+    const uint32_t behind = __shfl_sync(ALL, row.first(), same.end % WARP),
+                   sum = (same.end < WARP ? behind : row.total()) - row.first();
+    uint64_t place = 0;
+    if (lane_index() == same.first && sum > 0) place = add_to_listed(&f.records[id], sum);
+    return __shfl_sync(ALL, place, same.first) + row.first() -
+           __shfl_sync(ALL, row.first(), same.first);
+}
+
 /* Writes a run of each lane: n tiles from `tile` on. Called by a whole warp, which writes the tiles
- * of all runs in one sequence. */
+ * of all runs in one sequence, a few times 32 at once: a warp with long runs is what others wait
+ * for. */
 template <typename Tile>
 __device__ void write_runs(writing &scratch, const found &f, uint32_t id, uint32_t tile, uint32_t n,
                            const pairs_out<Tile> &out)
 {
-    const uint64_t place = n > 0 ? add_to_listed(&f.records[id], n) : 0;
+    constexpr uint32_t AT_ONCE = 4;
     question_row row(scratch.firsts, n);
+    const uint64_t place = take_places_of_runs(f, id, row);
     if (n > 0) {
         scratch.boxes[row.slot()] = {id, tile, 0, 0};
         scratch.places[row.slot()] = place;
     }
     __syncwarp();
-    for (uint32_t at = 0; at < row.total(); at += WARP) {
-        uint32_t slot, k;
-        if (!row.next(at, &slot, &k)) continue;
-        const uint64_t to = scratch.places[slot] + k;
-        out.tiles[to] = static_cast<Tile>(scratch.boxes[slot].tile + k);
-        out.ids[to] = scratch.boxes[slot].id;
+    for (uint32_t at = 0; at < row.total(); at += AT_ONCE * WARP) {
+        uint32_t slot[AT_ONCE], k[AT_ONCE];
+        bool writes[AT_ONCE];
+#pragma unroll
+        for (uint32_t i = 0; i < AT_ONCE; i++) writes[i] = row.next(at + i * WARP, &slot[i], &k[i]);
+#pragma unroll
+        for (uint32_t i = 0; i < AT_ONCE; i++) {
+            if (!writes[i]) continue;
+            const uint64_t to = scratch.places[slot[i]] + k[i];
+            out.tiles[to] = static_cast<Tile>(scratch.boxes[slot[i]].tile + k[i]);
+            out.ids[to] = scratch.boxes[slot[i]].id;
+        }
     }
     __syncwarp();
 }
 
-/* Writes the runs that were kept. */
+/* Writes the n runs that were kept. Each warp of the grid has equally many, neighbours. */
 template <typename Tile>
-__device__ void write_kept(writing &scratch, const found &f, const pairs_out<Tile> &out)
+__device__ void write_kept(writing &scratch, const found &f, uint64_t n, const pairs_out<Tile> &out)
 {
-    const uint64_t n = *f.n_kept;
-    for (uint64_t at = kiln::thread_index() / WARP * WARP; at < n; at += kiln::thread_count()) {
-        const kept_run r = at + lane_index() < n ? f.kept[at + lane_index()] : kept_run{};
+    const uint64_t warps = kiln::thread_count() / WARP, each = (n + warps - 1) / warps,
+                   first = kiln::thread_index() / WARP * each, end = min(first + each, n);
+    const auto run_at = [&](uint64_t at) {
+        return at + lane_index() < end ? f.kept[at + lane_index()] : kept_run{};
+    };
+    kept_run next = run_at(first);
+    for (uint64_t at = first; at < end; at += WARP) {
+        const kept_run r = next;
+        next = run_at(at + WARP);
         write_runs(scratch, f, r.id, r.tile, r.n, out);
     }
 }
 
 /* blocks of a multiprocessor that write listed Gaussians: 64 registers a thread */
 constexpr int REST_AT_ONCE = 4;
+constexpr unsigned REST_BLOCKS = 132 * REST_AT_ONCE;
 
-/* Writes the pairs of listed Gaussians. Called by the whole grid after all masks are written. */
+/* Writes the pairs of wide Gaussians, asking again. Called by the whole grid. */
 template <typename Tile>
-__device__ void write_listed(const job &j, const found &f, const pairs_out<Tile> &out)
+__device__ void write_wide(writing &scratch, const job &j, const found &f,
+                           const pairs_out<Tile> &out)
 {
-    __shared__ writing warp_scratch[GROUP / WARP];
-    writing &scratch = warp_scratch[threadIdx.x / WARP];
-    if (f.kept && *f.n_kept <= f.kept_capacity)
-        write_kept(scratch, f, out);
-    else
-        for_wide(
-            j, f, [](uint32_t) { return uint64_t(0); },
-            [&](const wide_run &r) { write_runs(scratch, f, r.id, r.tile(j), r.n(), out); });
+    for_wide(
+        j, f, [](uint32_t) { return uint64_t(0); },
+        [&](const wide_run &r) { write_runs(scratch, f, r.id, r.tile(j), r.n(), out); });
+}
+
+/* Likewise, of odd ones. */
+template <typename Tile>
+__device__ void write_odd(const job &j, const found &f, const pairs_out<Tile> &out)
+{
     for_odd(j, f, [&](const row_group &g, uint32_t id, uint32_t row, int32_t at, uint64_t bits) {
         uint64_t place = 0;
         if (g.thread_rank() == 0) place = add_to_listed(&f.records[id], __popcll(bits));
@@ -170,12 +208,33 @@ __device__ void write_listed(const job &j, const found &f, const pairs_out<Tile>
     });
 }
 
+/* Writes the pairs of listed Gaussians if all pairs fit. Called by the whole grid after all masks
+ * are written. */
+template <typename Tile>
+__device__ void write_listed(const job &j, const found &f, const pairs_out<Tile> &out)
+{
+    __shared__ writing warp_scratch[GROUP / WARP];
+    writing &scratch = warp_scratch[threadIdx.x / WARP];
+    /* volatile: all numbers are asked for at once, not each when the one before has come */
+    const auto number = [](const uint64_t *at) {
+        return *const_cast<const volatile uint64_t *>(at);
+    };
+    const uint64_t n_found = number(out.rule.found), n_wide = number(f.n_wide),
+                   n_odd = number(f.n_odd), n_kept = f.kept ? number(f.n_kept) : UINT64_MAX;
+    if (!out.rule.holds_for(n_found)) return;
+    if (n_wide > 0 && n_kept <= f.kept_capacity)
+        write_kept(scratch, f, n_kept, out);
+    else if (n_wide > 0)
+        write_wide(scratch, j, f, out);
+    if (n_odd > 0) write_odd(j, f, out);
+}
+
 template <typename Tile>
 __global__ void __launch_bounds__(GROUP, REST_AT_ONCE)
     write_rest(const job j, const found f, pairs_out<Tile> out)
 {
     kiln::launch_before_is_done();
-    if (out.rule.holds()) write_listed(j, f, out);
+    write_listed(j, f, out);
 }
 
 } // namespace
