@@ -129,13 +129,11 @@ __device__ inline uint64_t take_places_of_runs(const found &f, uint32_t id, cons
 }
 
 /* Writes a run of each lane: n tiles from `tile` on. Called by a whole warp, which writes the tiles
- * of all runs in one sequence, a few times 32 at once: a warp with long runs is what others wait
- * for. */
+ * of all runs in one sequence. */
 template <typename Tile>
 __device__ void write_runs(writing &scratch, const found &f, uint32_t id, uint32_t tile, uint32_t n,
                            const pairs_out<Tile> &out)
 {
-    constexpr uint32_t AT_ONCE = 4;
     question_row row(scratch.firsts, n);
     const uint64_t place = take_places_of_runs(f, id, row);
     if (n > 0) {
@@ -143,35 +141,22 @@ __device__ void write_runs(writing &scratch, const found &f, uint32_t id, uint32
         scratch.places[row.slot()] = place;
     }
     __syncwarp();
-    for (uint32_t at = 0; at < row.total(); at += AT_ONCE * WARP) {
-        uint32_t slot[AT_ONCE], k[AT_ONCE];
-        bool writes[AT_ONCE];
-#pragma unroll
-        for (uint32_t i = 0; i < AT_ONCE; i++) writes[i] = row.next(at + i * WARP, &slot[i], &k[i]);
-#pragma unroll
-        for (uint32_t i = 0; i < AT_ONCE; i++) {
-            if (!writes[i]) continue;
-            const uint64_t to = scratch.places[slot[i]] + k[i];
-            out.tiles[to] = static_cast<Tile>(scratch.boxes[slot[i]].tile + k[i]);
-            out.ids[to] = scratch.boxes[slot[i]].id;
-        }
+    for (uint32_t at = 0; at < row.total(); at += WARP) {
+        uint32_t slot, k;
+        if (!row.next(at, &slot, &k)) continue;
+        const uint64_t to = scratch.places[slot] + k;
+        out.tiles[to] = static_cast<Tile>(scratch.boxes[slot].tile + k);
+        out.ids[to] = scratch.boxes[slot].id;
     }
     __syncwarp();
 }
 
-/* Writes the n runs that were kept. Each warp of the grid has equally many, neighbours. */
+/* Writes the n runs that were kept. */
 template <typename Tile>
 __device__ void write_kept(writing &scratch, const found &f, uint64_t n, const pairs_out<Tile> &out)
 {
-    const uint64_t warps = kiln::thread_count() / WARP, each = (n + warps - 1) / warps,
-                   first = kiln::thread_index() / WARP * each, end = min(first + each, n);
-    const auto run_at = [&](uint64_t at) {
-        return at + lane_index() < end ? f.kept[at + lane_index()] : kept_run{};
-    };
-    kept_run next = run_at(first);
-    for (uint64_t at = first; at < end; at += WARP) {
-        const kept_run r = next;
-        next = run_at(at + WARP);
+    for (uint64_t at = kiln::thread_index() / WARP * WARP; at < n; at += kiln::thread_count()) {
+        const kept_run r = at + lane_index() < n ? f.kept[at + lane_index()] : kept_run{};
         write_runs(scratch, f, r.id, r.tile, r.n, out);
     }
 }
