@@ -345,7 +345,7 @@ __global__ void __launch_bounds__(GROUP, REST_AT_ONCE)
     finish_pairs(const job j, const found f, const pairs_out<Tile> out)
 {
     kiln::launch_before_is_done();
-    write_listed(j, f, out);
+    if (out.rule.holds()) write_listed(j, f, out);
 }
 
 } // namespace

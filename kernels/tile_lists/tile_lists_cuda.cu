@@ -146,7 +146,7 @@ kiln_status run_tile_lists(const kiln_exec *x, const kiln_tile_lists_args *a, vo
     /* behind the wait for the side it is an ordinary launch */
     LAUNCH_EARLY(write_in_order<Tile>, kiln::blocks_for(a->n, GROUP, WRITE_BLOCKS), GROUP, w.j, w.f,
                  w.p, w.depths.order, out, a->stats);
-    LAUNCH_EARLY(finish_pairs<Tile>, REST_BLOCKS, GROUP, w.j, w.f, out);
+    LAUNCH_EARLY(finish_pairs<Tile>, FIND_BLOCKS, GROUP, w.j, w.f, out);
     const plan_rider rider = {
         plan_of(a->plan, a->tile_counts, a->row0, a->row1, kiln_view_tiles_x(a->view))};
     return sort_lists(x, w.tiles, rule, a->tile_counts, err, rider);

@@ -60,8 +60,7 @@ struct capacity_rule {
     uint64_t capacity;
     bool is_bound; /* capacity is an upper bound; else it must be exactly *found */
 
-    __device__ bool holds_for(uint64_t n) const { return is_bound ? n <= capacity : n == capacity; }
-    __device__ bool holds() const { return holds_for(*found); }
+    __device__ bool holds() const { return is_bound ? *found <= capacity : *found == capacity; }
     __device__ uint64_t listed() const { return holds() ? *found : 0; }
 };
 

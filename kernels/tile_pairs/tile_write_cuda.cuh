@@ -102,40 +102,14 @@ __global__ void __launch_bounds__(GROUP)
     }
 }
 
-/* Neighbouring lanes with the same Gaussian. Called by a whole warp. */
-struct lanes_of_one {
-    unsigned first, end;
-    __device__ explicit lanes_of_one(uint32_t id)
-    {
-        const uint32_t other = __shfl_up_sync(ALL, id, 1), up_to_me = lanes_below() << 1 | 1;
-        const unsigned heads = __ballot_sync(ALL, lane_index() == 0 || other != id),
-                       above = heads & ~up_to_me;
-        first = 31 - static_cast<unsigned>(__clz(static_cast<int>(heads & up_to_me)));
-        end = above ? static_cast<unsigned>(__ffs(static_cast<int>(above))) - 1 : WARP;
-    }
-};
-
-/* Takes places for each lane's run and returns the first of them, which is undefined if the lane
- * has no tiles: one atomic for neighbouring runs of a Gaussian. Called by a whole warp. */
-__device__ inline uint64_t take_places_of_runs(const found &f, uint32_t id, const question_row &row)
-{
-    const lanes_of_one same(id);
-    const uint32_t behind = __shfl_sync(ALL, row.first(), same.end % WARP),
-                   sum = (same.end < WARP ? behind : row.total()) - row.first();
-    uint64_t place = 0;
-    if (lane_index() == same.first && sum > 0) place = add_to_listed(&f.records[id], sum);
-    return __shfl_sync(ALL, place, same.first) + row.first() -
-           __shfl_sync(ALL, row.first(), same.first);
-}
-
 /* Writes a run of each lane: n tiles from `tile` on. Called by a whole warp, which writes the tiles
  * of all runs in one sequence. */
 template <typename Tile>
 __device__ void write_runs(writing &scratch, const found &f, uint32_t id, uint32_t tile, uint32_t n,
                            const pairs_out<Tile> &out)
 {
+    const uint64_t place = n > 0 ? add_to_listed(&f.records[id], n) : 0;
     question_row row(scratch.firsts, n);
-    const uint64_t place = take_places_of_runs(f, id, row);
     if (n > 0) {
         scratch.boxes[row.slot()] = {id, tile, 0, 0};
         scratch.places[row.slot()] = place;
@@ -151,10 +125,11 @@ __device__ void write_runs(writing &scratch, const found &f, uint32_t id, uint32
     __syncwarp();
 }
 
-/* Writes the n runs that were kept. */
+/* Writes the runs that were kept. */
 template <typename Tile>
-__device__ void write_kept(writing &scratch, const found &f, uint64_t n, const pairs_out<Tile> &out)
+__device__ void write_kept(writing &scratch, const found &f, const pairs_out<Tile> &out)
 {
+    const uint64_t n = *f.n_kept;
     for (uint64_t at = kiln::thread_index() / WARP * WARP; at < n; at += kiln::thread_count()) {
         const kept_run r = at + lane_index() < n ? f.kept[at + lane_index()] : kept_run{};
         write_runs(scratch, f, r.id, r.tile, r.n, out);
@@ -163,22 +138,19 @@ __device__ void write_kept(writing &scratch, const found &f, uint64_t n, const p
 
 /* blocks of a multiprocessor that write listed Gaussians: 64 registers a thread */
 constexpr int REST_AT_ONCE = 4;
-constexpr unsigned REST_BLOCKS = 132 * REST_AT_ONCE;
 
-/* Writes the pairs of wide Gaussians, asking again. Called by the whole grid. */
+/* Writes the pairs of listed Gaussians. Called by the whole grid after all masks are written. */
 template <typename Tile>
-__device__ void write_wide(writing &scratch, const job &j, const found &f,
-                           const pairs_out<Tile> &out)
+__device__ void write_listed(const job &j, const found &f, const pairs_out<Tile> &out)
 {
-    for_wide(
-        j, f, [](uint32_t) { return uint64_t(0); },
-        [&](const wide_run &r) { write_runs(scratch, f, r.id, r.tile(j), r.n(), out); });
-}
-
-/* Likewise, of odd ones. */
-template <typename Tile>
-__device__ void write_odd(const job &j, const found &f, const pairs_out<Tile> &out)
-{
+    __shared__ writing warp_scratch[GROUP / WARP];
+    writing &scratch = warp_scratch[threadIdx.x / WARP];
+    if (f.kept && *f.n_kept <= f.kept_capacity)
+        write_kept(scratch, f, out);
+    else
+        for_wide(
+            j, f, [](uint32_t) { return uint64_t(0); },
+            [&](const wide_run &r) { write_runs(scratch, f, r.id, r.tile(j), r.n(), out); });
     for_odd(j, f, [&](const row_group &g, uint32_t id, uint32_t row, int32_t at, uint64_t bits) {
         uint64_t place = 0;
         if (g.thread_rank() == 0) place = add_to_listed(&f.records[id], __popcll(bits));
@@ -193,33 +165,12 @@ __device__ void write_odd(const job &j, const found &f, const pairs_out<Tile> &o
     });
 }
 
-/* Writes the pairs of listed Gaussians if all pairs fit. Called by the whole grid after all masks
- * are written. */
-template <typename Tile>
-__device__ void write_listed(const job &j, const found &f, const pairs_out<Tile> &out)
-{
-    __shared__ writing warp_scratch[GROUP / WARP];
-    writing &scratch = warp_scratch[threadIdx.x / WARP];
-    /* volatile: all numbers are asked for at once, not each when the one before has come */
-    const auto number = [](const uint64_t *at) {
-        return *const_cast<const volatile uint64_t *>(at);
-    };
-    const uint64_t n_found = number(out.rule.found), n_wide = number(f.n_wide),
-                   n_odd = number(f.n_odd), n_kept = f.kept ? number(f.n_kept) : UINT64_MAX;
-    if (!out.rule.holds_for(n_found)) return;
-    if (n_wide > 0 && n_kept <= f.kept_capacity)
-        write_kept(scratch, f, n_kept, out);
-    else if (n_wide > 0)
-        write_wide(scratch, j, f, out);
-    if (n_odd > 0) write_odd(j, f, out);
-}
-
 template <typename Tile>
 __global__ void __launch_bounds__(GROUP, REST_AT_ONCE)
     write_rest(const job j, const found f, pairs_out<Tile> out)
 {
     kiln::launch_before_is_done();
-    write_listed(j, f, out);
+    if (out.rule.holds()) write_listed(j, f, out);
 }
 
 } // namespace
