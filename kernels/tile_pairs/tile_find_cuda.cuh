@@ -27,6 +27,8 @@ namespace
 /* Gaussians of a group, whose pairs are summed up; threads of a block */
 constexpr unsigned GROUP = 256;
 constexpr unsigned FIND_BLOCKS = 132 * 8;
+/* as many as fit at once: where few Gaussians are wide or odd, a second wave only costs time */
+constexpr unsigned FIND_REST_BLOCKS = 132 * 3;
 
 /* Neighbouring tiles of one tile row that a wide Gaussian reaches. */
 struct kept_run {
@@ -348,7 +350,7 @@ kiln_status find_pairs(const kiln_exec *x, const job &j, const found &f, uint64_
     /* with row sums a block takes several groups, to add its sums once */
     const unsigned most = BY_ROW ? FIND_BLOCKS : INT32_MAX;
     LAUNCH(find_masks<BY_ROW>, kiln::blocks_for(j.count.n, GROUP, most), GROUP, 0, j, f, row_pairs);
-    LAUNCH_EARLY(find_rest<BY_ROW>, FIND_BLOCKS, GROUP, j, f, row_pairs);
+    LAUNCH_EARLY(find_rest<BY_ROW>, FIND_REST_BLOCKS, GROUP, j, f, row_pairs);
     return KILN_OK;
 }
 
