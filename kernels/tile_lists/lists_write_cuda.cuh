@@ -11,8 +11,8 @@
  *   - asks for the records of the group after that, and for the order of the one behind,
  *   - looks back for the present group and writes it.
  * Counted groups lie in shared memory, two at a time. Warps count for themselves. The first warp
- * adds them up, looks back, and tells each warp where its pairs begin, so a turn has one barrier at
- * which all wait.
+ * adds them up, looks back, and tells each warp where its pairs begin. So a turn has two barriers:
+ * all have counted, and all know where to write.
  *
  * Pairs beyond the capacity are not written: only at the end is it known whether there are too
  * many.
@@ -154,15 +154,6 @@ __device__ counted<Place> count_by_warp(group_part<Place> &part, const record &r
             id, r.is_listed() ? place : counted<Place>::NOT_LISTED};
 }
 
-/* The first warp waits until all have come; the others go on. */
-__device__ inline void meet_first_warp()
-{
-    if (threadIdx.x < WARP)
-        asm volatile("barrier.cta.sync 1, %0;" ::"n"(GROUP) : "memory");
-    else
-        asm volatile("barrier.cta.arrive 1, %0;" ::"n"(GROUP) : "memory");
-}
-
 /* Returns the sum of all groups before. As kiln::place_look_back, but sums have 64 bits. Called by
  * a whole warp. */
 template <typename Place> __device__ uint64_t look_back_for(const kiln::places &p, uint32_t group)
@@ -272,7 +263,7 @@ __global__ void __launch_bounds__(GROUP, WRITE_AT_ONCE)
     const auto count_group = [&](uint32_t group, group_part<place> *parts, const record &r,
                                  uint32_t id) {
         const counted<place> c = count_by_warp(parts[warp], r, id, out.tiles_x);
-        meet_first_warp();
+        __syncthreads();
         if (warp == 0) {
             const place pairs =
                 sum_of_warp(lane_index() < GROUP_WARPS ? parts[lane_index()].pairs : place(0));
