@@ -352,6 +352,32 @@ static void tile_lists_of_mostly_odd_gaussians_are_the_same(void **state)
     assert_int_equal(c.failures, 0);
 }
 
+/* More Gaussians than are found and sorted on one stream, and so many that each block which writes
+ * pairs takes several groups, one after the other (kernels/tile_lists/lists_write_cuda.cuh). One of
+ * 1,009 is long. With enough room, and with half of it. */
+static void tile_lists_of_many_gaussians_are_the_same(void **state)
+{
+    comparison c = {.f = *state, .op = KILN_OP_tile_lists};
+    const bool cuda = c.f->siblings[c.f->n - 1].exec.device >= 0 && !scenes_are_small();
+    const uint32_t side = 60, n = cuda ? 1000000 : 20000;
+    const scene_spec none = {0};
+    square q;
+    square_init(&q, n, side);
+    for (uint32_t i = 0; i < n; i++) {
+        kiln_splat2d *const s = &q.splats[i];
+        *s = odd_splat(i % 1009 == 0 ? 0 : i * 16 + 8, side, 1u << 31);
+        s->x += (float)(i % 1009 == 0 ? i % (side * KILN_TILE) : i % 8);
+        s->tile_x1 = s->tile_y1 = (int32_t)side;
+        q.depths[i] = (float)(1 + (uint64_t)i * 7919 % 99991);
+    }
+    square_give_capacity(&q, 3ull * n);
+    compare_call(&c, &none, 0, &q.args);
+    q.args.capacity = n / 2;
+    compare_call(&c, &none, 1, &q.args);
+    square_release(&q);
+    assert_int_equal(c.failures, 0);
+}
+
 /* What spoils the lists of a call, for those that look at them. */
 typedef struct {
     const char *what;
@@ -662,6 +688,7 @@ int main(void)
         cmocka_unit_test(raster_draws_more_tiles_than_a_block_places),
         cmocka_unit_test(tile_lists_of_large_views_are_the_same),
         cmocka_unit_test(tile_lists_of_mostly_odd_gaussians_are_the_same),
+        cmocka_unit_test(tile_lists_of_many_gaussians_are_the_same),
         cmocka_unit_test(planted_faults_are_found),
         cmocka_unit_test(lists_that_are_wrong_are_refused_alike),
         cmocka_unit_test(arguments_that_are_wrong_are_refused_alike),
