@@ -378,6 +378,39 @@ static void tile_lists_of_many_gaussians_are_the_same(void **state)
     assert_int_equal(c.failures, 0);
 }
 
+/* Pieces of the picture that have the end of one strip and the beginning of the next, on a device
+ * of 132 multiprocessors (kernels/metrics/metrics_cuda.cu); and pieces of several strips of less
+ * than eight rows. */
+static void metrics_of_pieces_in_several_strips_are_the_same(void **state)
+{
+    static const uint32_t sizes[][2] = {{1000, 400}, {3000, 5}};
+    const scene_spec none = {0};
+    comparison c = {.f = *state, .op = KILN_OP_metrics};
+    for (unsigned k = 0; k < sizeof sizes / sizeof *sizes; k++) {
+        const uint32_t width = sizes[k][0], height = sizes[k][1];
+        const uint64_t floats = 3ull * width * height;
+        float *const a = call_memory(floats, sizeof *a), *const b = call_memory(floats, sizeof *b);
+        for (uint64_t i = 0; i < floats; i++) {
+            a[i] = (float)(i * 7919 % 1009) / 1009.0f;
+            b[i] = a[i] + (float)(i % 13) / 99.0f;
+        }
+        kiln_metrics out = {0};
+        const kiln_metrics_args args = {.width = width,
+                                        .height = height,
+                                        .a_row = width,
+                                        .b_row = width,
+                                        .a_step = 3,
+                                        .b_step = 3,
+                                        .a = a,
+                                        .b = b,
+                                        .out = &out};
+        compare_call(&c, &none, k, &args);
+        free(a);
+        free(b);
+    }
+    assert_int_equal(c.failures, 0);
+}
+
 /* What spoils the lists of a call, for those that look at them. */
 typedef struct {
     const char *what;
@@ -689,6 +722,7 @@ int main(void)
         cmocka_unit_test(tile_lists_of_large_views_are_the_same),
         cmocka_unit_test(tile_lists_of_mostly_odd_gaussians_are_the_same),
         cmocka_unit_test(tile_lists_of_many_gaussians_are_the_same),
+        cmocka_unit_test(metrics_of_pieces_in_several_strips_are_the_same),
         cmocka_unit_test(planted_faults_are_found),
         cmocka_unit_test(lists_that_are_wrong_are_refused_alike),
         cmocka_unit_test(arguments_that_are_wrong_are_refused_alike),
