@@ -2,7 +2,7 @@
 #
 # The headers that other programs may include, with the folders they have here; whatever one of them includes is among them.
 PUBLIC = $(addprefix base/,extern_c.h hd.h status.h) $(addprefix schema/,codec.h hash.h levels.h manifest.h) \
-          $(addprefix kernels/,arrays.h device.h exec.h ops.h runner.h view.h view_cut.h violation.h profiles/profiles.h profiles/profiles.def) \
+          $(addprefix kernels/,arrays.h device.h exec.h ops.h runner.h view.h view_cut.h violation.h profiles/profiles.h profiles/profiles.def raster/raster_plan.h) \
           $(addprefix kernels/draw/,draw.h draw_size.h draw_tally.h draw_types.h drawing.h plain.h) \
           $(shell sed -n 's/^.include "\(kernels[^"]*\)".*/\1/p' kernels/ops.h)
 VERSION = $(shell sed -n 's/.*kiln_version\[\] = "\(.*\)";/\1/p' base/option.c)

@@ -86,8 +86,9 @@ template <typename STRIP> struct block_memory {
 };
 
 /* Each strip is cut into pieces, equally high but for a group of eight rows, if that keeps nearly
- * all multiprocessors busy. Else all strips, one below the other, are: then a piece may have the end
- * of one strip and the beginning of the next, where it reads rows above it once more. */
+ * all multiprocessors busy. Else all strips, one below the other, are cut as one. Then a piece may
+ * have the end of one strip and the beginning of the next, where it reads rows above it once
+ * more. */
 struct plan {
     int groups; /* of a strip; the last may reach below the picture, where all is 0 */
     int pieces; /* of the picture */

@@ -6,6 +6,9 @@
  *   ranks [n_pairs]       in     tile after tile, positions in splats, nearest first
  *                                (tile_pairs_emit, tile_lists). n_pairs may be more than the sum of
  *                                tile_counts; elements beyond the sum are not read
+ *   plan                  in     what tile_lists planned with these lists, or without ends
+ *                                (raster_plan.h). On CUDA, drawing one of its parts then needs
+ *                                neither a launch nor work space for a plan
  *   rgba [rows][width][4] out    rows: the pixel rows of the tile rows that are drawn, inside the
  *                                image. Red, green, blue over the background, and alpha = 1 - T;
  *                                float32, not clamped

@@ -73,8 +73,8 @@ template <uint32_t THREADS> struct plan_memory {
     uint64_t before;
 };
 
-/* Plans the tiles of block number `block`. Called by a whole block of THREADS. Tiles have numbers of
- * 32 bits, and so have places. */
+/* Plans the tiles of block number `block`. Called by a whole block of THREADS. Tiles have numbers
+ * of 32 bits, and so have places. */
 template <uint32_t THREADS>
 __device__ void plan_some_tiles(plan_memory<THREADS> &m, uint32_t block, const plan_job &p)
 {

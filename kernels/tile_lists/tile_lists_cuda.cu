@@ -16,8 +16,8 @@
 namespace
 {
 
-/* Up to so many Gaussians finding takes less time than two streams need to part and to join, some 10
- * us on an H200, half of it the host's. */
+/* Up to so many Gaussians finding takes less time than two streams need to part and to join, some
+ * 10 us on an H200, half of it the host's. */
 enum { FEW = 65536 };
 
 /* Room for at least one listed Gaussian and one kept run for so many Gaussians: 1.25 bytes for each

@@ -2,7 +2,7 @@
 # the Makefile.
 GPU_PART := $(filter-out %_test.c,$(wildcard tests/gpu/*.c)) $(if $(CU_SRC),$(wildcard tests/gpu/*.cu))
 # About CUDA alone; the others compute on the CPU where there is nothing else.
-CUDA_TEST := $(patsubst %,$O/tests/gpu/%_test,device planted fast radix tame outputs)
+CUDA_TEST := $(patsubst %,$O/tests/gpu/%_test,device planted fast radix tame outputs plan)
 GPU_TEST  := $(filter-out $(if $(CU_SRC),,$(CUDA_TEST)),$(patsubst tests/gpu/%.c,$O/tests/gpu/%,$(wildcard tests/gpu/*_test.c)))
 # Unit tests that tests/gpu/truth.t runs once more, on the GPU; tests/gpu/units names them.
 GPU_UNIT  := $(patsubst %,$O/tests/unit/%_test,$(file <tests/gpu/units))

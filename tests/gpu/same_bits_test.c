@@ -352,6 +352,65 @@ static void tile_lists_of_mostly_odd_gaussians_are_the_same(void **state)
     assert_int_equal(c.failures, 0);
 }
 
+/* More Gaussians than are found and sorted on one stream, and so many that each block which writes
+ * pairs takes several groups, one after the other (kernels/tile_lists/lists_write_cuda.cuh). One of
+ * 1,009 is long. With enough room, and with half of it. */
+static void tile_lists_of_many_gaussians_are_the_same(void **state)
+{
+    comparison c = {.f = *state, .op = KILN_OP_tile_lists};
+    const bool cuda = c.f->siblings[c.f->n - 1].exec.device >= 0 && !scenes_are_small();
+    const uint32_t side = 60, n = cuda ? 1000000 : 20000;
+    const scene_spec none = {0};
+    square q;
+    square_init(&q, n, side);
+    for (uint32_t i = 0; i < n; i++) {
+        kiln_splat2d *const s = &q.splats[i];
+        *s = odd_splat(i % 1009 == 0 ? 0 : i * 16 + 8, side, 1u << 31);
+        s->x += (float)(i % 1009 == 0 ? i % (side * KILN_TILE) : i % 8);
+        s->tile_x1 = s->tile_y1 = (int32_t)side;
+        q.depths[i] = (float)(1 + (uint64_t)i * 7919 % 99991);
+    }
+    square_give_capacity(&q, 3ull * n);
+    compare_call(&c, &none, 0, &q.args);
+    q.args.capacity = n / 2;
+    compare_call(&c, &none, 1, &q.args);
+    square_release(&q);
+    assert_int_equal(c.failures, 0);
+}
+
+/* Pieces of the picture that have the end of one strip and the beginning of the next, on a device
+ * of 132 multiprocessors (kernels/metrics/metrics_cuda.cu); and pieces of several strips of less
+ * than eight rows. */
+static void metrics_of_pieces_in_several_strips_are_the_same(void **state)
+{
+    static const uint32_t sizes[][2] = {{1000, 400}, {3000, 5}};
+    const scene_spec none = {0};
+    comparison c = {.f = *state, .op = KILN_OP_metrics};
+    for (unsigned k = 0; k < sizeof sizes / sizeof *sizes; k++) {
+        const uint32_t width = sizes[k][0], height = sizes[k][1];
+        const uint64_t floats = 3ull * width * height;
+        float *const a = call_memory(floats, sizeof *a), *const b = call_memory(floats, sizeof *b);
+        for (uint64_t i = 0; i < floats; i++) {
+            a[i] = (float)(i * 7919 % 1009) / 1009.0f;
+            b[i] = a[i] + (float)(i % 13) / 99.0f;
+        }
+        kiln_metrics out = {0};
+        const kiln_metrics_args args = {.width = width,
+                                        .height = height,
+                                        .a_row = width,
+                                        .b_row = width,
+                                        .a_step = 3,
+                                        .b_step = 3,
+                                        .a = a,
+                                        .b = b,
+                                        .out = &out};
+        compare_call(&c, &none, k, &args);
+        free(a);
+        free(b);
+    }
+    assert_int_equal(c.failures, 0);
+}
+
 /* What spoils the lists of a call, for those that look at them. */
 typedef struct {
     const char *what;
@@ -662,6 +721,8 @@ int main(void)
         cmocka_unit_test(raster_draws_more_tiles_than_a_block_places),
         cmocka_unit_test(tile_lists_of_large_views_are_the_same),
         cmocka_unit_test(tile_lists_of_mostly_odd_gaussians_are_the_same),
+        cmocka_unit_test(tile_lists_of_many_gaussians_are_the_same),
+        cmocka_unit_test(metrics_of_pieces_in_several_strips_are_the_same),
         cmocka_unit_test(planted_faults_are_found),
         cmocka_unit_test(lists_that_are_wrong_are_refused_alike),
         cmocka_unit_test(arguments_that_are_wrong_are_refused_alike),

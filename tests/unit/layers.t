@@ -67,6 +67,15 @@ hits=$({ grep -hoE '^\} kiln_[a-z0-9_]+;' {base,schema,kernels,stages}/**/*.{c,h
     grep -hoE '^typedef struct kiln_[a-z0-9_]+ kiln_[a-z0-9_]+;' {base,schema,kernels,stages}/**/*.h | sort -u; } | sed 's/.* //' | sort | uniq -d)
 [ -z "$hits" ] || { printf 'types have one meaning; these have several:\n%s\n' "$hits"; bad=1; }
 
+# Who has installed the library has no other headers.
+public=$(make -s --no-print-directory --eval='public_headers: ; @echo $(PUBLIC)' public_headers) || { echo 'no list of public headers'; bad=1; }
+# shellcheck disable=SC2086 # names are words
+hits=$(grep -HoE '^#include "[^"]+"' $public | while IFS=: read -r header include; do
+    include=${include#*\"}
+    [[ " $public " == *" ${include%\"} "* ]] || echo "$header includes ${include%\"}"
+done)
+[ -z "$hits" ] || { printf 'public headers include public headers (PUBLIC in pipelines/library.mk):\n%s\n' "$hits"; bad=1; }
+
 # Two makes may run at once over one build folder: tests install and pack beside each other.
 hits=$(grep -nE '> *\$@\.[a-z]+( |$)' Makefile {pipelines,python,stages/*}/*.mk)
 [ -z "$hits" ] || { printf 'what a command prints goes to a file of one name for every make; $(put) of the Makefile has its own:\n%s\n' "$hits"; bad=1; }
