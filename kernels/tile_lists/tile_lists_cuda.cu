@@ -18,7 +18,7 @@ namespace
 
 /* Up to so many Gaussians finding takes less time than two streams need to part and to join, some
  * 10 us on an H200, half of it the host's. */
-enum { FEW = 65536 };
+enum { ONE_STREAM_MOST = 65536 };
 
 /* Room for at least one listed Gaussian and one kept run for so many Gaussians: 1.25 bytes for each
  * of them. */
@@ -120,7 +120,7 @@ void lay_out_tile_lists(workspace<Tile> *w, const kiln_tile_lists_args *a, void 
 template <typename Tile>
 kiln_status find_and_order(const kiln_exec *x, workspace<Tile> *w, kiln_error *err)
 {
-    kiln::side_work side(x, w->j.count.n > FEW);
+    kiln::side_work side(x, w->j.count.n > ONE_STREAM_MOST);
     KILN_TRY(side.begin(err));
     /* two launches first: they keep the device busy while the host makes the sort's dozen */
     KILN_TRY(find_pairs<false>(x, w->j, w->f, nullptr, err));
