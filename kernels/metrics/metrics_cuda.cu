@@ -37,7 +37,6 @@ enum {
     BLOCKS_MOST = 2048,
     GROUPS_LEAST = 2,  /* of eight rows in a piece; each stretch of it reads 10 rows more */
     GROUPS_MOST = 512, /* a thread adds up 2^12 values of up to 2^48 */
-    BUSY = 32, /* strips are cut apart if at most one of so many pieces that fit falls away */
     /* what a thread adds up: squared error, map in `same` and in `valid`, a, b */
     COLUMN_SUMS = 5,
 };
@@ -85,17 +84,11 @@ template <typename STRIP> struct block_memory {
     step_barrier barrier;
 };
 
-/* Each strip is cut into pieces, equally high but for a group of eight rows, if that keeps nearly
- * all multiprocessors busy. Else all strips, one below the other, are cut as one. Then a piece may
- * have the end of one strip and the beginning of the next, where it reads rows above it once
- * more. */
+/* All strips, one below the other, are cut into pieces, equally high but for a group of eight rows.
+ * So a piece may have the end of one strip and the beginning of the next. */
 struct plan {
-    int groups; /* of a strip; the last may reach below the picture, where all is 0 */
-    int pieces; /* of the picture */
-    /* what is cut, a strip or all: its groups, and its pieces, each of `height` groups, the first
-     * `more` of one more */
-    int64_t whole;
-    int of_whole, height, more;
+    int groups;               /* of a strip; the last may reach below the picture, where all is 0 */
+    int pieces, height, more; /* each of `height` groups, the first `more` of one more */
 };
 
 /* What of a piece lies in one strip: whole groups. */
@@ -387,13 +380,12 @@ __global__ void __launch_bounds__(STRIP::THREADS, STRIP::RESIDENT)
     if (threadIdx.x == 0) init(&b.memory->barrier, STRIP::THREADS);
     __syncthreads();
     for (int i = blockIdx.x; i < plan.pieces; i += gridDim.x) {
-        const int which = i / plan.of_whole, k = i % plan.of_whole;
-        const int64_t begin = which * plan.whole + static_cast<int64_t>(k) * plan.height +
-                              (k < plan.more ? k : plan.more);
+        const int64_t begin =
+            static_cast<int64_t>(i) * plan.height + (i < plan.more ? i : plan.more);
         int x0 = static_cast<int>(begin / plan.groups) * STRIP::WIDTH,
             from = static_cast<int>(begin % plan.groups);
         sums s = {};
-        for (int left = plan.height + (k < plan.more); left > 0; x0 += STRIP::WIDTH, from = 0) {
+        for (int left = plan.height + (i < plan.more); left > 0; x0 += STRIP::WIDTH, from = 0) {
             const int height = left < plan.groups - from ? left : plan.groups - from;
             do_stretch<STRIP, MASKED>(m, {x0, from * RUN, (from + height) * RUN}, &b, &s);
             left -= height;
@@ -409,20 +401,14 @@ template <typename STRIP> plan plan_pieces(const kiln_metrics_args *a, int multi
 {
     plan p;
     p.groups = (static_cast<int>(a->height) + RUN - 1) / RUN;
-    const int64_t strips = (static_cast<int64_t>(a->width) + STRIP::WIDTH - 1) / STRIP::WIDTH,
-                  all = p.groups * strips;
+    const int64_t all = static_cast<int64_t>(p.groups) *
+                        ((static_cast<int>(a->width) + STRIP::WIDTH - 1) / STRIP::WIDTH);
     const int64_t at_once = static_cast<int64_t>(multiprocessors) * STRIP::RESIDENT;
     const int64_t least = (all + GROUPS_MOST - 1) / GROUPS_MOST,
                   most = (all + GROUPS_LEAST - 1) / GROUPS_LEAST;
     p.pieces = static_cast<int>(at_once < least ? least : at_once < most ? at_once : most);
-    const int of_strip = static_cast<int>(p.pieces / strips);
-    const bool apart = of_strip > 0 && (p.pieces - of_strip * strips) * BUSY <= p.pieces &&
-                       p.groups <= static_cast<int64_t>(of_strip) * GROUPS_MOST;
-    p.of_whole = apart ? of_strip : p.pieces;
-    p.whole = apart ? p.groups : all;
-    if (apart) p.pieces = static_cast<int>(of_strip * strips);
-    p.height = static_cast<int>(p.whole / p.of_whole);
-    p.more = static_cast<int>(p.whole % p.of_whole);
+    p.height = static_cast<int>(all / p.pieces);
+    p.more = static_cast<int>(all % p.pieces);
     return p;
 }
 
