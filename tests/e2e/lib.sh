@@ -68,11 +68,18 @@ ascii_ply() {
 # stored DB STAGE: how many units of the stage it has
 stored() { sqlite3 "file:$1?mode=ro" "SELECT count(*) FROM unit WHERE stage = '$2'" 2>/dev/null || echo 0; }
 # killed_when_stored DB STAGE N command...: runs the command until DB has N units of the stage, then kills it: at the same point on slow
-# and fast machines, if a unit of it hangs (KILN_FAULT). The status is that of the command, 137 if it was killed.
+# and fast machines, if a unit of it hangs (KILN_FAULT). Where that unit is the last one that can be computed, no more come: it is
+# killed when it has stored none for some 30 seconds. The status is that of the command, 137 if it was killed.
 killed_when_stored() {
-    local db=$1 stage=$2 n=$3 run; shift 3
+    local db=$1 stage=$2 n=$3 run now last=-1 same=0; shift 3
     "$@" >/dev/null 2>&1 </dev/null & run=$!
-    for _ in $(seq 30000); do [ "$(stored "$db" "$stage")" -lt "$n" ] && kill -0 $run 2>/dev/null || break; sleep 0.02; done
+    while kill -0 $run 2>/dev/null && [ $same -lt 1000 ]; do
+        now=$(stored "$db" "$stage")
+        [ "$now" -lt "$n" ] || break
+        [ "$now" = "$last" ] && same=$((same + 1)) || same=0
+        last=$now
+        sleep 0.02
+    done
     kill -KILL $run 2>/dev/null
     wait $run 2>/dev/null
 }
