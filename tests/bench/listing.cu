@@ -6,7 +6,7 @@ namespace bench
 
 listing::listing(const kiln_project_args &project, uint64_t visible, uint64_t pairs)
     : tile_counts_(uint64_t(kiln_view_tiles_x(project.view)) * kiln_view_tiles_y(project.view)),
-      ids_(pairs), stats_(3)
+      ids_(pairs), order_(tile_counts_.size()), stats_(3), ends_(tile_counts_.size())
 {
     args_.n = visible;
     args_.n_visible = project.n_visible;
@@ -19,6 +19,7 @@ listing::listing(const kiln_project_args &project, uint64_t visible, uint64_t pa
     args_.tile_counts = tile_counts_.get();
     args_.ids = ids_.get();
     args_.stats = stats_.get();
+    args_.plan = {ends_.get(), order_.get(), 1};
 }
 
 } // namespace bench
