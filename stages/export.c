@@ -183,7 +183,9 @@ static kiln_status guard_files(kiln_run *r, kiln_export_job *j, kiln_error *err)
 {
     kiln_product_guard *g;
     kiln_status st = KILN_OK;
-    KILN_TRY(kiln_product_guard_open(kiln_run_manifest(r), kiln_export_given.overwrite, &g, err));
+    kiln_manifest *const m = kiln_run_manifest(r);
+    KILN_TRY(kiln_product_guard_open(m, kiln_export_given.overwrite, &g, err));
+    kiln_product_guard_export(g, kiln_manifest_path(m));
     for (uint32_t i = 0; i < j->n_files && st == KILN_OK; i++)
         if (!j->files[i].intact)
             st = kiln_export_target_check(g, &j->files[i].to, kiln_export_given.overwrite, err);
