@@ -178,12 +178,18 @@ static kiln_status choose_rows(kiln_run *r, kiln_export_job *j, kiln_error *err)
 
 /* ---- whose file is there --------------------------------------------------------------------- */
 
-/* Those that are to be written. */
+/* Those that are to be written. A bake that passes is one of kiln convert, and has exported nothing
+ * before: what is there now has come since its OUT was looked at. */
 static kiln_status guard_files(kiln_run *r, kiln_export_job *j, kiln_error *err)
 {
     kiln_product_guard *g;
     kiln_status st = KILN_OK;
-    KILN_TRY(kiln_product_guard_open(kiln_run_manifest(r), kiln_export_given.overwrite, &g, err));
+    kiln_manifest *const m = kiln_run_manifest(r);
+    KILN_TRY(kiln_product_guard_open(m, kiln_export_given.overwrite, &g, err));
+    if (kiln_run_is_passing(r))
+        kiln_product_guard_keep_ours(g);
+    else
+        kiln_product_guard_export(g, kiln_manifest_path(m));
     for (uint32_t i = 0; i < j->n_files && st == KILN_OK; i++)
         if (!j->files[i].intact)
             st = kiln_export_target_check(g, &j->files[i].to, kiln_export_given.overwrite, err);

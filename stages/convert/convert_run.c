@@ -59,8 +59,6 @@ static kiln_status guard_target(kiln_export_target *t, kiln_error *err)
     KILN_TRY(kiln_product_guard_open(NULL, overwrite, &g, err));
     kiln_product_guard_keep_ours(g);
     const kiln_status st = kiln_export_target_check(g, t, overwrite, err);
-    if (f->place == KILN_PLACE_FOLDER) /* it was absent or empty, unless it may be replaced */
-        t->seen = (kiln_product_seen){.overwrite = overwrite, .keeps_ours = true};
     kiln_product_guard_close(g);
     return st;
 }

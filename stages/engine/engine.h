@@ -147,6 +147,8 @@ kiln_status kiln_run_load_parameters(kiln_run *r, kiln_error *err) KILN_MUST_CHE
 bool kiln_run_has_stored(const kiln_run *r, const char *option);
 /* true if a KILN_ONCE option is given: the run must change no state */
 bool kiln_run_is_once(const kiln_run *r);
+/* KILN_PROGRAM_PASSING: the manifest is removed behind the run */
+bool kiln_run_is_passing(const kiln_run *r);
 bool kiln_run_force(const kiln_run *r); /* --force */
 bool kiln_run_reset(const kiln_run *r); /* --reset */
 bool kiln_run_json(const kiln_run *r);  /* --json */

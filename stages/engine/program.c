@@ -183,7 +183,7 @@ static kiln_status check_options(kiln_run *r, kiln_error *err)
 
 static const char *after_signal(const kiln_run *r)
 {
-    if (r->program->flags & KILN_PROGRAM_PASSING) return "nothing of it is kept";
+    if (kiln_run_is_passing(r)) return "nothing of it is kept";
     if (r->program->unit && !r->stage) return "nothing of it is kept";
     return r->options->part ? "no part is left; run the same command to begin again"
                             : "finished units are kept; run the same command to continue";

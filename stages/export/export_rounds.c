@@ -10,6 +10,7 @@
 #include "base/file.h"
 #include "base/minmax.h"
 #include "stages/engine/parent/run_layers.h"
+#include "stages/products/product_mark.h"
 
 #include <dirent.h>
 #include <errno.h>
@@ -363,6 +364,24 @@ static kiln_status replace_folder(const char *from, const char *to, kiln_error *
     return KILN_OK;
 }
 
+static kiln_status note_folder(const runner *k, kiln_error *err)
+{
+    char first[KILN_PATH_MAX];
+    if (kiln_hash_is_zero(k->e->seen.bake)) return KILN_OK;
+    KILN_TRY(kiln_path_join(first, sizeof first, k->e->temporary, k->f->last_file, err));
+    kiln_product_note_export(first, k->e->target, k->e->seen.bake);
+    return KILN_OK;
+}
+
+/* A folder of ours that has come since it was looked at. */
+static bool keeps_folder(const runner *k)
+{
+    const kiln_product_seen *const seen = &k->e->seen;
+    return !seen->overwrite && !k->e->replace &&
+           (seen->keeps_ours ||
+            kiln_product_folder_mark_of(k->e->target, seen->bake) == KILN_MARK_OTHERS);
+}
+
 static kiln_status give_name(const runner *k, kiln_error *err)
 {
     const char *const from = k->e->temporary, *const to = k->e->target;
@@ -371,11 +390,12 @@ static kiln_status give_name(const runner *k, kiln_error *err)
         KILN_TRY(sync_path(from, 0, err));
         return kiln_product_put(from, to, &k->e->seen, err);
     }
+    KILN_TRY(note_folder(k, err));
     KILN_TRY(sync_folder(from, err));
     /* once more: it was empty of others when the export began */
     KILN_TRY(kiln_folder_check(k->f, to, k->e->replace, err));
     if (rename(from, to) == 0) return KILN_OK;
-    if (k->e->seen.keeps_ours && !k->e->seen.overwrite && (errno == ENOTEMPTY || errno == EEXIST))
+    if ((errno == ENOTEMPTY || errno == EEXIST) && keeps_folder(k))
         return kiln_product_refuse_made(to, err);
     /* a folder that is there and not empty: the two change places, so that a whole one has the name
      * at any moment */

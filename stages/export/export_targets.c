@@ -44,7 +44,8 @@ static kiln_status check_folder(kiln_product_guard *g, kiln_export_target *t, bo
     if (says == KILN_LISTED_CHANGED && !overwrite) return kiln_product_refuse_changed(t->path, err);
     t->replace =
         overwrite || says == KILN_LISTED_UNCHANGED || (says == KILN_LISTED_NOT && t->known);
-    return kiln_folder_check(t->writer->functions, t->path, t->replace, err);
+    KILN_TRY(kiln_folder_check(t->writer->functions, t->path, t->replace, err));
+    return kiln_product_guard_folder_mark(g, t->path, t->replace, &t->seen, err);
 }
 
 kiln_status kiln_export_target_check(kiln_product_guard *g, kiln_export_target *t, bool overwrite,

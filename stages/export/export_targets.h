@@ -16,7 +16,7 @@ typedef struct {
     bool own;                 /* by size and time it lies there as this export wrote it */
     /* a folder may be replaced if all names in it are those of the format */
     bool replace;
-    kiln_product_seen seen; /* what stood there as a file */
+    kiln_product_seen seen; /* what stood there as a file, and what may be replaced */
 } kiln_export_target;
 
 /* The file that the format writes last: the target itself, or one in its folder. */

@@ -49,7 +49,8 @@ static kiln_status check_folder(const targets *t, const char *path, kiln_error *
     const kiln_listed says = kiln_product_guard_listed(t->guard, path);
     if (says == KILN_LISTED_CHANGED) return kiln_product_refuse_changed(path, err);
     if (says == KILN_LISTED_UNCHANGED || kiln_product_folder_mark(path) != KILN_MARK_NONE)
-        return KILN_OK;
+        return kiln_product_guard_folder_mark(t->guard, path, says == KILN_LISTED_UNCHANGED, NULL,
+                                              err);
     return kiln_fail(err, KILN_E_USAGE,
                      "the folder '%s' exists, but SplatKiln did not write it, as far as it knows; "
                      "choose another place, or replace it with -w, "
@@ -57,11 +58,19 @@ static kiln_status check_folder(const targets *t, const char *path, kiln_error *
                      path);
 }
 
-static kiln_status check_format(const targets *t, const kiln_writer *w, const char *folder,
+/* One format that is a folder takes the folder of -o itself, as kiln-export does. */
+static void place_folder(const char *output, char out[KILN_PATH_MAX])
+{
+    char *const real = realpath(output, NULL);
+    (void)snprintf(out, KILN_PATH_MAX, "%s", real ? real : output);
+    free(real);
+    for (size_t n = strlen(out); n > 1 && out[n - 1] == '/';) out[--n] = '\0';
+}
+
+static kiln_status check_format(const targets *t, const kiln_writer *w, const char *path,
                                 kiln_error *err)
 {
-    char path[KILN_PATH_MAX];
-    KILN_TRY(kiln_path_join(path, sizeof path, folder, w->default_name, err));
+    char file[KILN_PATH_MAX];
     switch (w->functions->place) {
     case KILN_PLACE_FILE:
         return kiln_product_guard_check(t->guard, path, NULL, err);
@@ -70,7 +79,9 @@ static kiln_status check_format(const targets *t, const kiln_writer *w, const ch
     case KILN_PLACE_SHARED:
         break;
     }
-    return kiln_product_guard_folder(t->guard, path, false, err);
+    KILN_TRY(kiln_product_guard_folder(t->guard, path, false, err));
+    KILN_TRY(kiln_path_join(file, sizeof file, path, w->functions->last_file, err));
+    return kiln_product_guard_check(t->guard, file, NULL, err);
 }
 
 /* A bake without a list remembers its exports otherwise, and kiln-export knows how. */
@@ -82,7 +93,7 @@ static bool may_be_remembered(const targets *t)
 static kiln_status check_exports(const targets *t, kiln_error *err)
 {
     char output[KILN_PATH_MAX], format[KILN_PATH_MAX], version[KILN_PATH_MAX],
-        folder[KILN_PATH_MAX];
+        folder[KILN_PATH_MAX], path[KILN_PATH_MAX];
     const kiln_writer *writers[KILN_WRITERS_MAX];
     uint32_t n;
     if (!kiln_bake_runs(t->b, "export")) return KILN_OK;
@@ -100,7 +111,12 @@ static kiln_status check_exports(const targets *t, kiln_error *err)
     KILN_TRY(option_text(t, "export", "spz-version", version, err));
     for (uint32_t i = 0; i < n; i++) {
         const bool as_4 = strcmp(version, "4") == 0 && strcmp(writers[i]->name, "spz") == 0;
-        KILN_TRY(check_format(t, as_4 ? kiln_writer_named("spz4") : writers[i], folder, err));
+        const kiln_writer *const w = as_4 ? kiln_writer_named("spz4") : writers[i];
+        if (output[0] && n == 1 && w->functions->place != KILN_PLACE_FILE)
+            place_folder(output, path);
+        else
+            KILN_TRY(kiln_path_join(path, sizeof path, folder, w->default_name, err));
+        KILN_TRY(check_format(t, w, path, err));
     }
     return KILN_OK;
 }
@@ -178,7 +194,9 @@ static kiln_status check_all(const targets *t, kiln_error *err)
 {
     if (!t->m && t->b->scene) kiln_product_guard_scene(t->guard, t->b->scene, t->b->out);
     KILN_TRY(check_pictures(t, err));
+    kiln_product_guard_export(t->guard, t->b->manifest);
     KILN_TRY(check_exports(t, err));
+    kiln_product_guard_export(t->guard, NULL);
     return check_report(t, err);
 }
 

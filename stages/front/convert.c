@@ -358,6 +358,12 @@ static kiln_status run_bake(conversion *c, int *code, kiln_error *err)
     return KILN_OK;
 }
 
+/* "ply" is also what the files of the format compressed-ply are called. */
+static bool says_format(const kiln_reader *said, const kiln_reader *found)
+{
+    return said == found || strcmp(said->name, found->suffixes) == 0;
+}
+
 /* Its content says another format than the user does. */
 static kiln_status refuse_input(const conversion *c, const char *path, kiln_error *err)
 {
@@ -368,7 +374,7 @@ static kiln_status refuse_input(const conversion *c, const char *path, kiln_erro
     KILN_TRY(KILN_ALLOC(&info, 1, "what standard input says of itself", err));
     const kiln_status st = kiln_source_look(path, &options, &found, info, &why);
     free(info);
-    if (st == KILN_OK && found == c->input) return KILN_OK;
+    if (st == KILN_OK && says_format(c->input, found)) return KILN_OK;
     if (st != KILN_OK && !c->input->may_be) return KILN_OK; /* import says what is wrong */
     return kiln_fail(err, KILN_E_INPUT, "standard input is of %s%s, but --import-format says %s",
                      st == KILN_OK ? "the format " : "another format",

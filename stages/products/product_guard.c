@@ -26,6 +26,7 @@ typedef struct {
 struct kiln_product_guard {
     kiln_manifest *m;
     bool overwrite, keeps_ours;
+    kiln_hash export; /* kiln_product_seen.bake; zero: what is asked for is no export */
     kiln_scene_files *scene;
     kiln_product_list list;
     /* the manifest's real folder; "": there is none */
@@ -108,6 +109,18 @@ static const char *part_to_be(const char *path, char real[KILN_PATH_MAX])
     }
     if (path[0] == '/' || !real_path(".", real)) real[0] = '\0';
     return path;
+}
+
+void kiln_product_guard_export(kiln_product_guard *g, const char *manifest)
+{
+    char place[KILN_PATH_MAX], real[KILN_PATH_MAX];
+    g->export = (kiln_hash){0};
+    if (!manifest) return;
+    if (!real_path(manifest, place)) {
+        const char *const rest = part_to_be(manifest, real);
+        if (kiln_path_join(place, sizeof place, real, rest, NULL) != KILN_OK) place[0] = '\0';
+    }
+    g->export = kiln_hash_of(place, strlen(place));
 }
 
 /* What a folder that is not there would be, by the nearest that is. to_be: its path then, without
@@ -266,6 +279,15 @@ static kiln_status refuse_copied(const char *path, kiln_error *err)
                      path);
 }
 
+static kiln_status refuse_others(const char *path, kiln_error *err)
+{
+    return kiln_fail(err, KILN_E_USAGE,
+                     "'%s' exists already, and was not exported to this place from this bake, so "
+                     "it may be another scene; choose another place, or replace it with -w, "
+                     "--overwrite",
+                     path);
+}
+
 static kiln_status refuse_foreign(const char *path, kiln_error *err)
 {
     const char *const suffix = kiln_path_suffix(path);
@@ -369,13 +391,15 @@ static kiln_status check_there(const kiln_product_guard *g, const folder *in, co
     if (is_photos_place(g, in, path)) return refuse_photos(path, err);
     const kiln_listed says = listed_state(g, real);
     if (says == KILN_LISTED_UNCHANGED) return KILN_OK;
-    const kiln_mark mark = says == KILN_LISTED_NOT ? kiln_product_mark(path) : KILN_MARK_BROKEN;
+    const kiln_mark mark =
+        says == KILN_LISTED_NOT ? kiln_product_mark_of(path, g->export) : KILN_MARK_BROKEN;
     const bool is_ours = mark == KILN_MARK_OURS || mark == KILN_MARK_SEALED;
     if (is_ours && !g->keeps_ours) return KILN_OK;
     if (may_be_of_scene(in, path)) return refuse_folder_of_scene(path, err);
     if (g->overwrite) return KILN_OK;
     if (g->keeps_ours) return refuse_existing(path, err);
     return mark == KILN_MARK_BROKEN   ? kiln_product_refuse_changed(path, err)
+           : mark == KILN_MARK_OTHERS ? refuse_others(path, err)
            : mark == KILN_MARK_COPIED ? refuse_copied(path, err)
                                       : refuse_foreign(path, err);
 }
@@ -410,11 +434,17 @@ static kiln_status refuse_manifest(const kiln_product_guard *g, const folder *in
                      "'%s' is the bake itself, or belongs to it; choose another place", path);
 }
 
+static kiln_product_seen seen_of(const kiln_product_guard *g)
+{
+    return (kiln_product_seen){
+        .overwrite = g->overwrite, .keeps_ours = g->keeps_ours, .bake = g->export};
+}
+
 kiln_status kiln_product_guard_check(kiln_product_guard *g, const char *path,
                                      kiln_product_seen *seen, kiln_error *err)
 {
     struct stat entry;
-    kiln_product_seen now = {.overwrite = g->overwrite, .keeps_ours = g->keeps_ours};
+    kiln_product_seen now = seen_of(g);
     const folder *in;
     KILN_TRY(folder_of_product(g, path, &in, err));
     const bool there = lstat(path, &entry) == 0;
@@ -466,5 +496,15 @@ kiln_status kiln_product_guard_folder(kiln_product_guard *g, const char *path, b
     if (f->is == KILN_FOLDER_IN_PHOTOS) return refuse_photos(path, err);
     return whole && g->keeps_ours && !g->overwrite && kiln_folder_holds_any(path)
                ? refuse_existing(path, err)
+               : KILN_OK;
+}
+
+kiln_status kiln_product_guard_folder_mark(const kiln_product_guard *g, const char *path,
+                                           bool known, kiln_product_seen *seen, kiln_error *err)
+{
+    if (seen) *seen = seen_of(g);
+    return !known && !g->overwrite &&
+                   kiln_product_folder_mark_of(path, g->export) == KILN_MARK_OTHERS
+               ? refuse_others(path, err)
                : KILN_OK;
 }

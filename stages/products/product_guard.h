@@ -6,7 +6,8 @@
  *   2. A file that this manifest lists as ours (schema/products.h) is replaced if it is unchanged
  *      since.
  *   3. A file that carries our mark (product_mark.h) is replaced.
- *      Not where a person names a new file, which kiln_product_guard_keep_ours says.
+ *      An export replaces what the same bake exported to the same place: other files of ours may be
+ *      scenes. Where a person names a new file, which kiln_product_guard_keep_ours says, none is.
  *   4. Everything else is replaced with -w, --overwrite alone. A link is replaced by a file then;
  *      what it leads to stays.
  * A folder in a file's place, a pipe and a device are never replaced.
@@ -27,11 +28,11 @@
 #include "stages/products/product_place.h"
 
 /* The option's row, the same for every program that has it; where: bool *. */
-#define KILN_OVERWRITE_OPTION(where)                                                          \
-    KILN_OPTION_BOOL("overwrite", where,                                                      \
-                     "also replace files that SplatKiln did not write, or that were changed " \
-                     "since; never those of the imported "                                    \
-                     "scene",                                                                 \
+#define KILN_OVERWRITE_OPTION(where)                                                       \
+    KILN_OPTION_BOOL("overwrite", where,                                                   \
+                     "also replace files that SplatKiln did not write, that were changed " \
+                     "since, or that another bake exported; never those of the imported "  \
+                     "scene",                                                              \
                      .letter = 'w', .brief = "also replace files that SplatKiln did not write")
 /* Of a program that replaces none of its own files without it, either (keep_ours). */
 #define KILN_OVERWRITE_ALL_OPTION(where) \
@@ -51,6 +52,9 @@ void kiln_product_guard_scene(kiln_product_guard *g, const char *scene, const ch
 /* Leaves step 3 out: what is there may be the source of a bake, or another scene that was
  * converted. So it is replaced with -w alone, and a folder that is not empty, too. */
 void kiln_product_guard_keep_ours(kiln_product_guard *g);
+/* Narrows step 3 for what is asked from now on: of what is ours only that is replaced which the
+ * bake of this manifest, there or to be, has exported to this place. NULL: as at first. */
+void kiln_product_guard_export(kiln_product_guard *g, const char *manifest);
 
 /* KILN_E_USAGE: "'PATH' was changed since SplatKiln wrote it", with what to do. */
 kiln_status kiln_product_refuse_changed(const char *path, kiln_error *err);
@@ -69,6 +73,11 @@ kiln_status kiln_product_guard_ask(kiln_manifest *m, bool overwrite, const char 
  * others. Says nothing of what else it holds. KILN_E_USAGE. */
 kiln_status kiln_product_guard_folder(kiln_product_guard *g, const char *path, bool whole,
                                       kiln_error *err) KILN_MUST_CHECK;
+/* Step 3 for such a folder, which is ours by its files. KILN_E_USAGE: it stays all the same. known:
+ * the bake knows that it wrote it. Fills `seen`, unless it is NULL, but for what stands there. */
+kiln_status kiln_product_guard_folder_mark(const kiln_product_guard *g, const char *path,
+                                           bool known, kiln_product_seen *seen,
+                                           kiln_error *err) KILN_MUST_CHECK;
 
 /* Says whether anything lies in a folder. */
 bool kiln_folder_holds_any(const char *path);

@@ -226,7 +226,8 @@ static bool read_ends(ends *e)
 
 /* ---- the note in an extended attribute ------------------------------------------------------- */
 static const char note_name[] = "user.splatkiln.written";
-static const char made_name[] = "user.splatkiln.made"; /* of a format without a mark */
+static const char made_name[] = "user.splatkiln.made";         /* of a format without a mark */
+static const char exported_name[] = "user.splatkiln.exported"; /* from which bake, to which place */
 enum { NOTE_BYTES = 48 };
 
 static bool write_note(int fd, char out[NOTE_BYTES])
@@ -327,15 +328,68 @@ bool kiln_product_was_written(const char *path)
     return made || mark == KILN_MARK_OURS || mark == KILN_MARK_SEALED;
 }
 
-kiln_mark kiln_product_folder_mark(const char *folder)
+/* ---- the note of an export ------------------------------------------------------------------- */
+
+/* Of the place without links. False: its folder is not there. */
+static bool write_export(const char *path, kiln_hash bake, char out[HEX + 1])
+{
+    char folder[KILN_PATH_MAX];
+    const char *const name = kiln_path_base(path);
+    (void)snprintf(folder, sizeof folder, "%.*s", (int)(name - path), path);
+    char *const real = realpath(folder[0] ? folder : ".", NULL);
+    if (!real) return false;
+    kiln_hasher *const h = kiln_key_begin("exported", 1);
+    kiln_key_hash(h, "bake", bake);
+    kiln_key_text(h, "folder", real);
+    kiln_key_text(h, "name", name);
+    free(real);
+    (void)kiln_hash_hex(kiln_key_end(h), out);
+    return true;
+}
+
+void kiln_product_note_export(const char *file, const char *path, kiln_hash bake)
+{
+    char note[HEX + 1];
+    const int fd = open_entry(file);
+    if (fd < 0) return;
+    if (write_export(path, bake, note)) (void)fsetxattr(fd, exported_name, note, HEX, 0);
+    (void)close(fd);
+}
+
+static bool was_exported(const char *file, const char *path, kiln_hash bake)
+{
+    char note[HEX + 1] = "", now[HEX + 1];
+    const int fd = open_entry(file);
+    if (fd < 0) return false;
+    const ssize_t n = fgetxattr(fd, exported_name, note, HEX);
+    const bool kept = n >= 0 || errno != ENOTSUP;
+    (void)close(fd);
+    return !kept || (n == HEX && write_export(path, bake, now) && strcmp(note, now) == 0);
+}
+
+kiln_mark kiln_product_mark_of(const char *path, kiln_hash bake)
+{
+    const kiln_mark mark = kiln_product_mark(path);
+    const bool is_ours = mark == KILN_MARK_OURS || mark == KILN_MARK_SEALED;
+    return is_ours && !kiln_hash_is_zero(bake) && !was_exported(path, path, bake) ? KILN_MARK_OTHERS
+                                                                                  : mark;
+}
+
+kiln_mark kiln_product_folder_mark_of(const char *folder, kiln_hash bake)
 {
     static const char *const first[] = {"index.json", "tileset.json", "lod-meta.json", "meta.json"};
     char path[KILN_PATH_MAX];
     for (size_t i = 0; i < sizeof first / sizeof *first; i++)
         if (kiln_path_join(path, sizeof path, folder, first[i], NULL) == KILN_OK &&
             kiln_product_mark(path) != KILN_MARK_NONE)
-            return KILN_MARK_OURS;
+            return kiln_hash_is_zero(bake) || was_exported(path, folder, bake) ? KILN_MARK_OURS
+                                                                               : KILN_MARK_OTHERS;
     return KILN_MARK_NONE;
+}
+
+kiln_mark kiln_product_folder_mark(const char *folder)
+{
+    return kiln_product_folder_mark_of(folder, (kiln_hash){0});
 }
 
 bool kiln_product_name_has_mark(const char *path)

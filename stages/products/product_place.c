@@ -15,9 +15,10 @@
 void kiln_product_look(const char *path, kiln_product_seen *out)
 {
     struct stat s;
-    const uint16_t overwrite = out->overwrite, keeps_ours = out->keeps_ours;
-    *out = (kiln_product_seen){
-        .overwrite = overwrite, .keeps_ours = keeps_ours, .there = lstat(path, &s) == 0};
+    *out = (kiln_product_seen){.overwrite = out->overwrite,
+                               .keeps_ours = out->keeps_ours,
+                               .bake = out->bake,
+                               .there = lstat(path, &s) == 0};
     if (!out->there) return;
     out->device = s.st_dev;
     out->inode = s.st_ino;
@@ -31,9 +32,9 @@ static bool is_same(const kiln_product_seen *a, const kiln_product_seen *b)
            a->size == b->size && a->mtime_ns == b->mtime_ns;
 }
 
-static bool is_ours(const char *path)
+static bool is_ours(const char *path, kiln_hash bake)
 {
-    const kiln_mark mark = kiln_product_mark(path);
+    const kiln_mark mark = kiln_product_mark_of(path, bake);
     return mark == KILN_MARK_OURS || mark == KILN_MARK_SEALED;
 }
 
@@ -68,7 +69,7 @@ static bool may_replace(const char *temporary, const char *path, const kiln_prod
 {
     struct stat s;
     if (is_same(now, seen) || seen->overwrite) return true;
-    if (!seen->keeps_ours && is_ours(path)) return true;
+    if (!seen->keeps_ours && is_ours(path, seen->bake)) return true;
     return lstat(path, &s) == 0 && S_ISREG(s.st_mode) && has_same_bytes(temporary, path);
 }
 
@@ -106,6 +107,7 @@ kiln_status kiln_product_put(const char *temporary, const char *path, const kiln
 {
     enum { TRIES = 8 }; /* others put something there and take it away */
     kiln_product_note(temporary, path);
+    if (!kiln_hash_is_zero(seen->bake)) kiln_product_note_export(temporary, path, seen->bake);
     for (int i = 0; i < TRIES; i++) {
         bool again;
         kiln_product_seen now = *seen;

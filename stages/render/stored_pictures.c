@@ -57,7 +57,7 @@ static uint64_t alpha_kind(const kiln_render_unit *u)
 static kiln_hash unit_key(kiln_run *r, const kiln_render_plan *s, const kiln_render_job *j,
                           const char *device_kind)
 {
-    KILN_KEY_LISTS(kiln_render_unit, 18448);
+    KILN_KEY_LISTS(kiln_render_unit, 18496);
     const kiln_render_made *made = kiln_render_made_of(j);
     kiln_hasher *h = kiln_run_key_bare(
         /* against_full, crop and frame are of runs that store nothing; what stood there decides no

@@ -108,6 +108,14 @@ test_case 'standard input of a format without a mark is named by an option' && (
     grep -q 'standard input is of the format ply, but --import-format says splat' err || fail "$(cat err)"
     must 3 convert - made/pipe.ply --import-format ply <in/splat.splat
     grep -q 'standard input is no ply, as .* if it is a .splat, .*: --import-format splat$' err || fail "$(cat err)"
+    must 0 convert in/ply.ply made/packed.compressed.ply
+    must 0 convert made/packed.compressed.ply made/unpacked.ply
+    for word in ply compressed-ply; do # which is a PLY, too
+        must 0 convert - made/pipe.$word.ply --import-format $word <made/packed.compressed.ply
+        cmp made/unpacked.ply made/pipe.$word.ply || fail "$word: another scene was read"
+    done
+    must 3 convert - made/pipe.ply --import-format compressed-ply <in/ply.ply
+    grep -q 'standard input is of the format ply, but --import-format says compressed-ply' err || fail "$(cat err)"
     must 2 convert in/splat.splat made/pipe.ply --import-format splat
     grep -q "import-format is for standard input" err || fail "$(cat err)"
     must 2 convert - made/pipe.ply --import-format sogg <in/splat.splat

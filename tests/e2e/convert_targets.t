@@ -119,6 +119,45 @@ test_case 'of two conversions into one folder the second to end replaces nothing
     [ "$(sums both)" = "$before" ] && [ -z "$(find . -maxdepth 1 -name 'both.tmp.*')" ] || fail "$(ls -A . both)"
 ); result
 
+# comes_meanwhile OUT arguments...: another conversion writes OUT while a bake is made for this one
+comes_meanwhile() {
+    local out=$1 run got before; shift
+    "$KILN_BIN/kiln" convert --quiet two/scene.ply "$out" "$@" 2>err.first & run=$!
+    for _ in $(seq 2000); do [ -z "$(find . -maxdepth 2 -path "./$out.tmp.*/manifest.db")" ] || break; sleep 0.01; done
+    kill -STOP $run
+    [ ! -e "$out" ] || fail "$out: it had ended"
+    must 0 convert $A "$out" "$@"
+    before=$(sums "$out")
+    kill -CONT $run
+    got=0; wait $run || got=$?
+    [ $got = 2 ] && grep -q "$out.*' exists already\|$out' was made or changed by another program" err.first ||
+        fail "$out: $got $(cat err.first)"
+    [ "$(sums "$out")" = "$before" ] && [ -z "$(find . -maxdepth 1 -name "$out.tmp.*")" ] || fail "$out: $(ls -A . "$out")"
+}
+
+test_case 'what comes to OUT while a bake is made for it stays' && (
+    [ -e two/scene.ply ] || must 0 "$KILN_BIN/kiln-generate" --quiet scene two -n 100000 -c 1 -s 16x16
+    comes_meanwhile page.html
+    comes_meanwhile few.sog --count 100
+    comes_meanwhile few -f sog-folder --count 100
+    comes_meanwhile arrays -f chunks
+); result
+
+test_case 'of two conversions into one folder of chunks the second to end leaves nothing there' && (
+    must 0 "$KILN_BIN/kiln-generate" --quiet scene three -n 300000 -c 1 -s 16x16
+    must 0 convert $A -f chunks alone
+    "$KILN_BIN/kiln" convert --quiet three/scene.ply -f chunks shared 2>err.first & first=$!
+    for _ in $(seq 4000); do [ ! -e shared/index.json.unfinished ] || break; sleep 0.005; done
+    kill -STOP $first
+    [ -e shared/index.json.unfinished ] && [ ! -e shared/index.json ] || fail "it had ended: $(cat err.first)"
+    must 0 convert $A -f chunks shared
+    kill -CONT $first
+    got=0; wait $first || got=$?
+    [ $got = 2 ] && grep -q "index.json' was made or changed by another program during this run" err.first ||
+        fail "$got $(cat err.first)"
+    [ "$(cd shared && sums .)" = "$(cd alone && sums .)" ] || fail "$(ls -A shared)"
+); result
+
 test_case 'an OUT that is the folder of a scene is refused with the name of a file' && (
     mkdir tower photos bare
     cp $A tower/scene.ply

@@ -63,7 +63,7 @@ test_case 'over an export of ours nothing of the one before is left' && (
         kiln lod few.db --visibility off >/dev/null ||
         fail 'few'
     for format in 3dtiles lod sog-folder chunks; do
-        must 0 kiln export few.db --format $format -o whole-$format
+        must 0 kiln export few.db --format $format -w -o whole-$format
         must 0 kiln export few.db --format $format -o fresh-$format
         diff -r fresh-$format whole-$format >&2 || fail "$format: something of the export before is left"
     done

@@ -42,9 +42,9 @@ test_case 'the cap that a refusal names is enough for hundreds of chunks' && (
     kiln import "$out/s" "$out/many.db" >/dev/null && kiln knn "$out/many.db" >/dev/null &&
         kiln chunk "$out/many.db" --layer source --max 64 >/dev/null &&
         kiln lod "$out/many.db" --visibility off >/dev/null || fail 'many chunks'
-    must 5 kiln export "$out/many.db" -o "$out/w.rad" --ram 1M
+    must 5 kiln export "$out/many.db" -o "$out/many.rad" --ram 1M
     [[ $(cat "$out/err") =~ --ram\ ([0-9]+[MG]) ]] || fail "the refusal of --ram names no cap: $(cat "$out/err")"
-    must 0 kiln export "$out/many.db" -o "$out/w.rad" --ram "${BASH_REMATCH[1]}"
+    must 0 kiln export "$out/many.db" -o "$out/many.rad" --ram "${BASH_REMATCH[1]}"
 ); result
 
 test_case 'the rows without children are those of the bake, and a row lies among its children' && (

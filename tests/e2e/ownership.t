@@ -15,6 +15,7 @@ export KILN_VIEWER=$here/tests/data/viewer
 must 0 kiln generate demo s --gaussians 300 --cameras 4 --size 32x20
 mv s/scene.ply s/tower.ply
 bake s b.db
+cp b.db other.db
 db=b.db
 
 # ---- programs: each writes one file, or one folder, at a path ----
@@ -53,6 +54,7 @@ hardlink()   { ln s/images/view_00.png "$2"; }
 fifo()       { mkfifo "$2"; }
 own()        { "$1" "$2" >/dev/null 2>&1 || fail "$1 does not write '$2'"; }
 edited()     { own "$1" "$2"; printf 'by hand' >>"$2"; }
+others()     { local db=other.db; "$1" "$2" --scale 2 >/dev/null 2>&1 || fail "$1 does not write '$2'"; }
 
 state() {
     if [ -p "$1" ]; then echo pipe
@@ -123,6 +125,7 @@ for program in picture orbit frames npy ply packed glb splat html sog report cam
     target $program fifo kept kept
     target $program own $ours replaced
     target $program edited $changed replaced
+    case $program,$noted in ply,yes | packed,yes | glb,yes | sog,yes | html,yes) target $program others kept replaced ;; esac
     target $program link kept replaced
     [ $program = generate ] && continue # knows no scene
     target $program photo_link kept kept

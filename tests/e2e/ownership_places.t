@@ -12,6 +12,8 @@ db=s/bake/manifest.db
 scene=$(cat s/images/* s/scene.ply s/cameras.json | md5sum)
 stays() { [ "$scene" = "$(cat "$1"/images/* "$1"/scene.ply "$1"/cameras.json | md5sum)" ] || fail "$2: the scene is another one"; }
 
+noted() { python3 -c 'import os; open("noted", "w"); os.setxattr("noted", "user.a", b"b")' 2>/dev/null; }
+
 mkdir z
 
 test_case "'..' behind a folder that is not there" && (
@@ -101,10 +103,83 @@ test_case 'a copy is not ours, whatever was edited in it' && (
             before=$(md5sum <copy.$suffix)
             must 2 export_some -o copy.$suffix
             [ "$before" = "$(md5sum <copy.$suffix)" ] || fail "an edited copy was replaced: $suffix"
-            mv mine.$suffix moved.$suffix
-            must 0 export_some -o moved.$suffix
+            mv mine.$suffix moved.$suffix # by that it is a file of its own
+            must 2 export_some -o moved.$suffix
+            grep -q 'was not exported to this place' err || fail "$(cat err)"
+            must 0 export_some -o mine.$suffix
+            must 0 export_some -o ./mine.$suffix
         fi
         must 0 export_some -w -o copy.$suffix
+    done
+); result
+
+# stays_without_w PATH MANIFEST [options]: an export to it is refused, and with -w it is not. all: what it holds
+all() { find "$1" -type f | sort | xargs md5sum; }
+stays_without_w() {
+    local path=$1 from=$2 before; shift 2
+    before=$(all "$path")
+    must 2 kiln export "$from" -o "$path" "$@"
+    grep -q "exists already, and was not exported to this place from this bake, .* -w, --overwrite" err || fail "$(cat err)"
+    [ "$before" = "$(all "$path")" ] || fail "'$path' was refused, and changed"
+    must 0 kiln export "$from" -w -o "$path" "$@"
+    [ "$before" != "$(all "$path")" ] || fail "'$path' is still what it was"
+}
+
+must 0 kiln generate scene more --gaussians 200 --cameras 2 --size 8x8
+must 0 front pipeline more --quiet
+other=more/bake/manifest.db
+
+test_case 'an export replaces what the same bake exported there, and no other scene that is ours' && (
+    noted || skip 'this file system has no extended attributes'
+    mkdir scenes
+    for out in x.ply x.sog x.glb x.html x.compressed.ply folder/ chunks/; do
+        format=$(case $out in folder/) echo sog-folder ;; chunks/) echo chunks ;; *) echo "${out#*.}" | tr . - ;; esac)
+        must 0 kiln export $other --format "$format" -o "scenes/$out"
+        must 0 kiln export $other --format "$format" -o "scenes/$out"
+        must 0 kiln export more/../more/bake/manifest.db --format "$format" -o "more/../scenes/$out"
+        stays_without_w "scenes/$out" $db --format "$format"
+        must 0 kiln export $db --format "$format" -o "scenes/$out"
+    done
+    must 0 kiln export $db -o scenes/x.ply # the source of a bake
+    must 0 kiln import scenes/x.ply x.db
+    stays_without_w scenes/x.ply $other
+    must 0 front convert more/scene.ply scenes/converted.sog
+    stays_without_w scenes/converted.sog $db
+    must 0 front convert more/scene.ply scenes/converted --format sog-folder
+    stays_without_w scenes/converted $db --format sog-folder
+    stays_without_w more/scene.ply $db
+    mv scenes/folder scenes/moved
+    must 2 kiln export $db --format sog-folder -o scenes/moved
+    must 0 kiln export $db --format sog-folder -o scenes/moved -w
+); result
+
+test_case 'a folder that another bake exports meanwhile stays' && (
+    noted || skip 'this file system has no extended attributes'
+    must 0 kiln generate scene large --gaussians 60000 --cameras 1 --size 8x8
+    must 0 kiln import large/scene.ply large.db
+    "$KILN_BIN/kiln-export" --quiet large.db --layer source --format sog-folder -o meanwhile 2>err.first & first=$!
+    for _ in $(seq 4000); do [ -z "$(find . -maxdepth 1 -name 'meanwhile.tmp.*')" ] || break; sleep 0.005; done
+    kill -STOP $first
+    [ ! -e meanwhile ] || fail 'it had ended'
+    must 0 kiln export $other --layer source --format sog-folder -o meanwhile
+    before=$(all meanwhile)
+    kill -CONT $first
+    got=0; wait $first || got=$?
+    [ $got = 2 ] && grep -q 'was made or changed by another program during this run' err.first || fail "$got $(cat err.first)"
+    [ "$before" = "$(all meanwhile)" ] && [ -z "$(find . -name 'meanwhile.tmp.*')" ] || fail "$(ls -A . meanwhile)"
+); result
+
+test_case 'a pipeline with exports of another bake is refused before it begins' && (
+    noted || skip 'this file system has no extended attributes'
+    for format in ply sog-folder chunks; do
+        rm -rf web && mkdir web
+        must 0 front pipeline more --export $format --export-output web/ --no-report --quiet
+        must 0 front pipeline more --export $format --export-output web/ --no-report --quiet
+        must 2 front pipeline s --out anew --export $format --export-output web/ --no-report --quiet
+        grep -q 'was not exported to this place' err || fail "$format: $(cat err)"
+        [ ! -e anew ] || fail "$format: a refused bake has begun"
+        rm -r more/bake # the bake is made anew at its place
+        must 0 front pipeline more --export $format --export-output web/ --no-report --quiet
     done
 ); result
 

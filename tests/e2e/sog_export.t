@@ -23,8 +23,8 @@ for degree in 0 1 2 3; do
         cp one.sog $degree.sog
         kiln import $degree.sog $degree.db >/dev/null || fail "import of degree $degree"
         must 0 kiln export $degree.db --layer source -o $degree.ply
-        must 0 kiln export $degree.db --layer source -o again.sog
-        kiln import again.sog again$degree.db >/dev/null || fail 'import again'
+        must 0 kiln export $degree.db --layer source -o again$degree.sog
+        kiln import again$degree.sog again$degree.db >/dev/null || fail 'import again'
         [ "$(digest_of $degree.db)" = "$(digest_of again$degree.db)" ] ||
             fail "degree $degree: what was read is written as something else"
     ); result

@@ -95,3 +95,34 @@ test_case '--no-normals' && (
     ! head -c 2000 less.ply | grep -aq 'float n[xyz]' || fail 'normals are there'
     kiln import less.ply less.db >/dev/null || fail 'a PLY without normals is not read'
 ); result
+
+# normals FILE yes|no: whether it has the columns nx, ny and nz
+normals() {
+    local is=no
+    ! head -c 2000 "$1" | grep -aq 'float n[xyz]' || is=yes
+    [ $is = "$2" ] || fail "$1: normals: $is"
+}
+
+test_case 'a PLY has normals where a source has some, or names no columns' && (
+    must 0 kiln import s/scene.ply with.db
+    must 0 "$KILN_BIN/kiln" convert s/scene.ply x.spz
+    must 0 kiln import x.spz spz.db
+    must 0 "$KILN_BIN/kiln" convert s/scene.ply --no-normals less.ply -w
+    must 0 kiln import less.ply without.db
+    export_source() { kiln export "$1" --layer source -w -o n.ply "${@:2}"; }
+    must 0 export_source without.db --add without.db; normals n.ply no
+    must 0 export_source without.db --sh-degree 0; normals n.ply no
+    must 0 export_source with.db --add with.db; normals n.ply yes
+    must 0 export_source with.db --sh-degree 0; normals n.ply yes
+    must 0 export_source spz.db; normals n.ply yes # INRIA's columns
+    must 0 export_source spz.db --add without.db; normals n.ply no
+    must 0 export_source without.db --add without.db --columns inria; normals n.ply yes
+    for pair in 'with.db without.db' 'without.db with.db'; do
+        must 0 "$KILN_BIN/kiln-export" ${pair% *} --add ${pair#* } --layer source -w -o n.ply; normals n.ply no
+        grep -q "column 'nx' of the source is not in all bakes and left out" err || fail "$pair: $(cat err)"
+    done
+    must 0 kiln import less.ply joined.db --add less.ply
+    must 0 export_source joined.db; normals n.ply no
+    must 0 kiln import less.ply half.db --add s/scene.ply # those that one lacks are 0
+    must 0 export_source half.db; normals n.ply yes
+); result

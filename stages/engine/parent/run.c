@@ -19,6 +19,7 @@ kiln_manifest *kiln_run_store(const kiln_run *r)
 void kiln_run_set_manifest(kiln_run *r, kiln_manifest *m) { r->manifest = m; }
 const kiln_parsed *kiln_run_args(const kiln_run *r) { return &r->parsed; }
 bool kiln_run_is_once(const kiln_run *r) { return kiln_opt_flag_given(&r->cli, KILN_ONCE); }
+bool kiln_run_is_passing(const kiln_run *r) { return r->program->flags & KILN_PROGRAM_PASSING; }
 bool kiln_run_force(const kiln_run *r) { return r->options->force; }
 
 bool kiln_run_reset(const kiln_run *r) { return r->options->reset; }

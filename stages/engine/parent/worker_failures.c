@@ -63,7 +63,7 @@ static kiln_status give_up(kiln_job *j, uint64_t item, kiln_error *err)
             err, KILN_E_PARTIAL,
             "'%s' failed %u times, the last on %s: %.600s; the stage cannot continue without it%s",
             u->name, t->attempts, f->device, f->reason,
-            j->run->program->flags & KILN_PROGRAM_PASSING
+            kiln_run_is_passing(j->run)
                 ? ""
                 : "; finished units are kept; run the same command to try it again");
     u->quarantined = true;

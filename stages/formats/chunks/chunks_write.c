@@ -415,6 +415,15 @@ static void remove_leftovers(const char *folder, const name_set *before, name_se
 
 /* ---- begin and finish ------------------------------------------------------------------------ */
 
+/* index.json may have come from somebody else since it was looked at; index.json.unfinished is no
+ * name that others give. */
+static kiln_status name_index(const kiln_export *e, const char *name, const char *temporary,
+                              const char *path, kiln_error *err)
+{
+    if (strcmp(name, INDEX) == 0) return kiln_product_put(temporary, path, &e->seen, err);
+    return rename(temporary, path) == 0 ? KILN_OK : kiln_file_write_failed(path, errno, err);
+}
+
 static kiln_status write_index(const kiln_export_parent *p, const char *name, bool indented,
                                kiln_error *err)
 {
@@ -429,8 +438,7 @@ static kiln_status write_index(const kiln_export_parent *p, const char *name, bo
     if (st == KILN_OK) st = kiln_text_file_flush(&f, err);
     if (st == KILN_OK && fsync(f.fd) != 0) st = kiln_file_write_failed(path, errno, err);
     if (close(f.fd) != 0 && st == KILN_OK) st = kiln_file_write_failed(path, errno, err);
-    if (st == KILN_OK && rename(temporary, path) != 0)
-        st = kiln_file_write_failed(path, errno, err);
+    if (st == KILN_OK) st = name_index(p->e, name, temporary, path, err);
     if (st != KILN_OK) (void)unlink(temporary);
     kiln_text_file_release(&f);
     return st;
@@ -465,6 +473,22 @@ done:
     return st;
 }
 
+/* Somebody else has put an index there meanwhile: its files stay, those of this export go. */
+static void withdraw_chunks(const kiln_export_parent *p)
+{
+    char path[KILN_PATH_MAX];
+    const char *const target = p->e->target;
+    name_set needed = {.sorted = false}, own = {.sorted = false};
+    if (read_index(target, INDEX, remember_file_name, &needed) == KILN_CHUNKS_OURS &&
+        need_files(p, &own, NULL) == KILN_OK &&
+        kiln_path_join(path, sizeof path, target, UNFINISHED, NULL) == KILN_OK) {
+        remove_leftovers(target, &own, &needed);
+        (void)unlink(path);
+    }
+    kiln_buffer_release(&needed.hashes);
+    kiln_buffer_release(&own.hashes);
+}
+
 static kiln_status finish_chunks(kiln_export_parent *p, kiln_error *err)
 {
     kiln_status st = KILN_OK;
@@ -473,7 +497,9 @@ static kiln_status finish_chunks(kiln_export_parent *p, kiln_error *err)
     name_set needed = {.sorted = false}, before = {.sorted = false};
     const bool known =
         read_index(e->target, INDEX, remember_file_name, &before) != KILN_CHUNKS_NO_INDEX;
-    KILN_GO(write_index(p, INDEX, true, err));
+    st = write_index(p, INDEX, true, err);
+    if (st == KILN_E_USAGE) withdraw_chunks(p);
+    if (st != KILN_OK) goto done;
     if (known) KILN_GO(need_files(p, &needed, err));
     if (known) remove_leftovers(e->target, &before, &needed);
     drop_half_written(e->target); /* of a worker that was replaced */

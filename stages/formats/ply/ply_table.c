@@ -265,7 +265,20 @@ done:
 
 /* ---- INRIA's columns ------------------------------------------------------------------------- */
 
-static kiln_status add_normals(planner *p, kiln_error *err)
+/* Asked of the bakes themselves: rows that stand for others have none, which are written as 0. */
+static bool bakes_have_float(const kiln_export *e, const char *name)
+{
+    for (uint32_t k = 0; k < e->n_bakes; k++) {
+        const kiln_layer *layer = e->bakes[k].layer;
+        const kiln_plane *plane =
+            layer->n_chunks ? kiln_chunk_plane(&layer->chunks[0], name) : NULL;
+        if (layer->n_chunks && (!plane || plane->type != KILN_TYPE_F32)) return false;
+    }
+    return true;
+}
+
+/* all: 0 where a source has none. */
+static kiln_status add_normals(planner *p, bool all, kiln_error *err)
 {
     static const char *const names[] = {"nx", "ny", "nz"};
     if (p->e->no_normals) return KILN_OK;
@@ -273,6 +286,7 @@ static kiln_status add_normals(planner *p, kiln_error *err)
         kiln_ply_column c = {.type = KILN_TYPE_F32};
         snprintf(c.name, sizeof c.name, "%s", names[i]);
         snprintf(c.plane, sizeof c.plane, "extra/%s", names[i]);
+        if (!all && !bakes_have_float(p->e, c.plane)) continue;
         const kiln_plane *plane = kiln_export_plane_of_all(p->e, c.plane);
         if (!plane || plane->type != KILN_TYPE_F32) c.plane[0] = '\0';
         KILN_TRY(add_column(p, &c, err));
@@ -314,12 +328,17 @@ static kiln_status tell_dropped(planner *p, kiln_error *err)
     return st;
 }
 
+static bool has_columns(const kiln_scene *s)
+{
+    return strcmp(s->source_format, "ply") == 0 ||
+           strcmp(s->source_format, KILN_JOINED_FORMAT) == 0;
+}
+
 /* What PLY sources had beside their known columns; other formats' extras have no meaning in a
  * PLY. */
 static kiln_status add_extras(planner *p, kiln_error *err)
 {
-    const char *format = kiln_export_scene(p->e)->source_format;
-    if (strcmp(format, "ply") != 0 && strcmp(format, KILN_JOINED_FORMAT) != 0) return KILN_OK;
+    if (!has_columns(kiln_export_scene(p->e))) return KILN_OK;
     for (uint32_t i = 0; i < p->sample->n_planes && !p->e->cut; i++) {
         const kiln_plane *plane = &p->sample->planes[i];
         if (strncmp(plane->name, "extra/", 6) == 0 && !is_known_or_written(p, plane->name + 6))
@@ -328,6 +347,16 @@ static kiln_status add_extras(planner *p, kiln_error *err)
     for (uint32_t k = 0; k < p->e->n_bakes; k++)
         KILN_TRY(tell_left_out(p, p->e->bakes[k].layer, err));
     return KILN_OK;
+}
+
+/* Of Gaussians. Sources of other formats, and points that become Gaussians, name none: these get
+ * all that INRIA's have. */
+static bool any_names_columns(const kiln_export *e)
+{
+    for (uint32_t k = 0; k < e->n_bakes; k++)
+        if (e->bakes[k].scene.kind == KILN_SCENE_SPLATS && has_columns(&e->bakes[k].scene))
+            return true;
+    return false;
 }
 
 static kiln_status add_default_columns(planner *p, kiln_error *err)
@@ -341,7 +370,7 @@ static kiln_status add_default_columns(planner *p, kiln_error *err)
         KILN_TRY(add_known(p, xyz[i], wide ? KILN_TYPE_F64 : KILN_TYPE_F32, use, false, err));
     }
     if (p->f->splats) {
-        KILN_TRY(add_normals(p, err));
+        KILN_TRY(add_normals(p, !any_names_columns(p->e), err));
         KILN_TRY(add_numbered(p, "f_dc", 3, err));
         KILN_TRY(add_numbered(p, "f_rest", kiln_sh_components(p->e->sh_degree), err));
         KILN_TRY(add_named(p, "opacity", err));
@@ -363,7 +392,7 @@ static kiln_status add_inria_columns(planner *p, kiln_error *err)
     for (int i = 0; i < 3; i++)
         KILN_TRY(add_known(p, xyz[i], KILN_TYPE_F32,
                            kiln_ply_role(xyz[i], KILN_SCENE_SPLATS, true, 0), false, err));
-    KILN_TRY(add_normals(p, err));
+    KILN_TRY(add_normals(p, true, err));
     KILN_TRY(add_numbered(p, "f_dc", 3, err));
     for (uint32_t i = 0; i < kiln_sh_components(DEGREE); i++) {
         kiln_ply_column c = {.type = KILN_TYPE_F32};
