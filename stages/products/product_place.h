@@ -21,13 +21,13 @@ typedef struct {
     /* as bool, without padding: units that travel are hashed; keeps_ours: what SplatKiln wrote is
      * replaced with `overwrite` alone, too */
     uint16_t there, overwrite, keeps_ours, unused;
-    /* of an export: its bake, by where it lies; else zero. What is ours is replaced only if it was exported
-     * from there to here. The file is noted so. */
+    /* of an export: its bake, by where it lies; else zero. What is ours is replaced only if it was
+     * exported from there to here. The file is noted so. */
     kiln_hash bake;
 } kiln_product_seen;
 
-/* Fills all but `overwrite`, `keeps_ours` and `bake`. The entry itself is looked at, not what a link leads
- * to. */
+/* Fills all but `overwrite`, `keeps_ours` and `bake`. The entry itself is looked at, not what a
+ * link leads to. */
 void kiln_product_look(const char *path, kiln_product_seen *out);
 /* KILN_E_USAGE: "'PATH' was made or changed by another program during this run". */
 kiln_status kiln_product_refuse_made(const char *path, kiln_error *err);
