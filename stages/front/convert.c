@@ -456,25 +456,13 @@ static kiln_status plan_conversion(conversion *c, kiln_error *err)
     return kiln_convert_target(words[c->n], words[0], c->writer, c->out, err);
 }
 
-/* A terminal that is closed ends it like SIGTERM. */
-static void on_hangup(int signal)
-{
-    (void)signal;
-    (void)raise(SIGTERM);
-}
-
 /* So that the folder is removed on every way out: a reader that is gone (SIGPIPE) and ulimit -f
  * (SIGXFSZ) are errors of a write. */
 static void watch_signals(void)
 {
-    struct sigaction was;
-    const struct sigaction hangup = {.sa_handler = on_hangup}; /* without SA_RESTART: a read ends */
     kiln_interrupt_watch("nothing is left of it");
     (void)signal(SIGPIPE, SIG_IGN);
     (void)signal(SIGXFSZ, SIG_IGN);
-    /* else nohup */
-    if (sigaction(SIGHUP, NULL, &was) == 0 && was.sa_handler != SIG_IGN)
-        (void)sigaction(SIGHUP, &hangup, NULL);
 }
 
 kiln_status kiln_front_convert(int argc, char **argv, int *code, kiln_error *err)
