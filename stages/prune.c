@@ -393,6 +393,7 @@ static kiln_status report_pruning(kiln_run *r, const kiln_pruning *p, kiln_error
     const kiln_prune_report what = {.given = &o.rules,
                                     .options = &p->chosen,
                                     .judgement = &p->judgement,
+                                    .of_points = p->scene.kind == KILN_SCENE_POINTS,
                                     .synthetic = synthetic ? p->n_cameras : 0,
                                     .stats = &p->stats,
                                     .tally = &p->tally,
