@@ -43,3 +43,22 @@ scene r 8000 3 160x100
 kiln import r r.db >/dev/null && kiln knn r.db >/dev/null && kiln chunk r.db --layer source --max 6000 >/dev/null && kiln lod r.db >/dev/null ||
     fail "bake to refine"
 named "lod --refine" lod r.db --refine 2
+
+# What looks through large pictures takes more than a block, and comes after minutes of other work.
+scene p 3000 2 1600x1200
+kiln import p p.db >/dev/null && kiln knn p.db >/dev/null || fail "bake to prune"
+for how in '--keep 50%' '--min-visibility 0.01' '--keep 50% --dry-run' '--merge --outlier-sor 8,2'; do
+    test_case "prune $how: less than the named --ram is refused before any work" && (
+        cp p.db t.db
+        # shellcheck disable=SC2086
+        enough "prune $how" prune t.db $how
+        for less in 3 6 12 24; do
+            cp p.db t.db
+            # shellcheck disable=SC2086
+            must 5 "$KILN_BIN/kiln-prune" t.db $how --devices cpu --threads 2 --ram $((ram_least - less))M -v
+            ! grep -q 'measuring scales\|looking for' err || fail "under $less MiB less: $(cat err)"
+            [ "$(sqlite3 t.db "SELECT count(*) FROM unit WHERE stage = 'prune'")" = 0 ] || fail "$less MiB less: units are stored"
+            [ "$(least_named)" = "$ram_least" ] || fail "$less MiB less: $(cat err)"
+        done
+    ); result
+done
