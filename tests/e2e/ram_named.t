@@ -1,5 +1,5 @@
 #!/usr/bin/env bash
-# The least --ram that the first refusal of an export or of lod --refine names is enough for all that follows: every format, alone
+# The least --ram that a refusal of export, lod --refine, prune or render names is enough for all that follows: every format, alone
 # and among several, with filters, a move and --report-loss. What is then taken, seen from outside, stays below it.
 . tests/e2e/lib.sh
 . tests/e2e/ram.sh
@@ -59,6 +59,20 @@ for how in '--keep 50%' '--min-visibility 0.01' '--keep 50% --dry-run' '--merge 
             ! grep -q 'measuring scales\|looking for' err || fail "under $less MiB less: $(cat err)"
             [ "$(sqlite3 t.db "SELECT count(*) FROM unit WHERE stage = 'prune'")" = 0 ] || fail "$less MiB less: units are stored"
             [ "$(least_named)" = "$ram_least" ] || fail "$less MiB less: $(cat err)"
+        done
+    ); result
+done
+
+# Pictures of other sizes and from other places than the bake's cameras have.
+for how in '--scale 8' '--size 1200x1200' '--scale 8 --crop 64x64+5+5' '--orbit 3 --scale 8' '--interpolate 3 --scale 8'; do
+    test_case "render $how: the least --ram that any refusal names is enough" && (
+        for cap in 1 50 75; do
+            # shellcheck disable=SC2086
+            "$KILN_BIN/kiln-render" s.db $how -o sized/ --devices cpu --threads 2 -q --ram ${cap}M 2>err && break
+            ram_least=$(least_named)
+            [ -n "$ram_least" ] || fail "under $cap MiB: $(cat err)"
+            # shellcheck disable=SC2086
+            must 0 "$KILN_BIN/kiln-render" s.db $how -o sized/ --devices cpu --threads 2 -q --ram "${ram_least}M"
         done
     ); result
 done
