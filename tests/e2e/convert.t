@@ -191,6 +191,8 @@ test_case 'a semicolon in a name, and what stands behind one' && (
     grep -q "the file of that name is 'semi/p;scale=3;scale=1'" err || fail "$(cat err)"
     must 0 convert --quiet semi/in.ply 'semi/p;scale=3;scale=1' semi/o.ply
     must 0 convert --quiet 'semi/p;scale=3' semi/in.ply semi/o2.ply
+    must 3 convert semi/in.ply semi semi/o.spz --level 1
+    grep -q "semi' is a folder; only the first input may be one" err || fail "$(cat err)"
 ); result
 
 for to in csv html; do # without and with a bake

@@ -22,9 +22,9 @@ enum { PARTS = 3 };
 static bool are_inputs; /* kiln_additions_are_inputs */
 void kiln_additions_are_inputs(void) { are_inputs = true; }
 
-/* What names an item: in front of it, and behind its file. */
+/* What stands in front of an item in a message. */
 static const char *item_of(void) { return are_inputs ? "" : "--add "; }
-static const char *file_of(void) { return are_inputs ? "" : " of --add"; }
+const char *kiln_addition_of(void) { return are_inputs ? "" : " of --add"; }
 
 static const kiln_cli parts = {.program = "--add", .options = rows};
 
@@ -110,7 +110,7 @@ kiln_status kiln_addition_not_there(const char *item, const char *path, kiln_err
                              ";scale=S, each at most once",
                              item_of(), item, strrchr(path, ';') + 1);
     }
-    return kiln_fail(err, KILN_E_INPUT, "cannot open '%s'%s: %s", path, file_of(),
+    return kiln_fail(err, KILN_E_INPUT, "cannot open '%s'%s: %s", path, kiln_addition_of(),
                      strerror(ENOENT));
 }
 

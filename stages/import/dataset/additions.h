@@ -18,6 +18,8 @@
 /* Of a program whose files stand on the command line (kiln convert): messages do not name --add.
  * For the main thread, before the first item. */
 void kiln_additions_are_inputs(void);
+/* What stands behind the name of such a file in a message: " of --add", or "". */
+const char *kiln_addition_of(void);
 /* KILN_E_USAGE: a part that is none, or no name. */
 kiln_status kiln_addition_parse(const char *item, char path[KILN_PATH_MAX], kiln_move *move,
                                 kiln_error *err) KILN_MUST_CHECK;
