@@ -67,6 +67,11 @@ void kiln_note(kiln_error *err, const char *fmt, ...)
 }
 
 int kiln_exit_code(kiln_status status) { return statuses[status].code; }
+int kiln_status_is_signal(kiln_status status)
+{
+    return status == KILN_E_INTERRUPTED || status == KILN_E_TERMINATED || status == KILN_E_HANGUP;
+}
+
 const char *kiln_status_text(kiln_status status) { return statuses[status].text; }
 const char *kiln_status_name(kiln_status status) { return statuses[status].name; }
 

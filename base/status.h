@@ -28,7 +28,8 @@ KILN_C_BEGIN
     X(E_IO, 74, "read or write failed")                          \
     X(E_BUSY, 75, "held by another process")                     \
     X(E_INTERRUPTED, 130, "interrupted")                         \
-    X(E_TERMINATED, 143, "terminated")
+    X(E_TERMINATED, 143, "terminated")                           \
+    X(E_HANGUP, 129, "the terminal was closed")
 
 typedef enum {
 #define X(name, code, text) KILN_##name,
@@ -59,6 +60,8 @@ void kiln_note(kiln_error *err, const char *fmt, ...) KILN_PRINTF(2, 3);
 /* Return the exit code of a program that ends with `status`, its general text, and its name
  * ("E_INPUT"). The strings are static. */
 int kiln_exit_code(kiln_status status);
+/* Whether it is one of those that a signal to the process makes of any work. */
+int kiln_status_is_signal(kiln_status status);
 const char *kiln_status_text(kiln_status status);
 /* Writes the texts of all statuses with this exit code, joined by ", or ", into out[size]; "" for
  * an unknown code. */

@@ -151,9 +151,9 @@ static void take_prune_size(kiln_pruning *p)
 
 /* What the parent holds of cameras: where a limit is `auto` of all, which are weighed first; then
  * of those that pairs are counted for, and their report as JSON. unit_ram: of a unit that looks
- * through a camera; its list is counted beside it, as a plan does. */
+ * through a camera; its list is counted beside it, as a plan does: *least. */
 static kiln_status foresee_views(kiln_run *r, const kiln_pruning *p, uint64_t unit_ram,
-                                 kiln_error *err)
+                                 uint64_t *least, kiln_error *err)
 {
     enum { PAYLOAD = 1024, REPORTED = 2048 };
     uint32_t sizes[KILN_PRUNE_SIZES_MAX], n_sizes;
@@ -170,16 +170,18 @@ static kiln_status foresee_views(kiln_run *r, const kiln_pruning *p, uint64_t un
         (judged ? sizeof(kiln_prune_weight) + sizeof(bool) + sizeof(uint32_t) : 0);
     const uint64_t of_view = sizeof(kiln_prune_view) + sizeof(kiln_view_request) + REPORTED;
     kiln_run_foresee_parent(r, held * of_held + views * of_view);
-    kiln_run_foresee_ram(r, unit_ram + kiln_small_list_ram(listed, 1, PAYLOAD), 0);
+    *least = listed ? unit_ram + kiln_small_list_ram(listed, 1, PAYLOAD) : 0;
     return KILN_OK;
 }
 
-/* Before the first unit, so that a cap which is refused later costs no work. A camera's unit gets
- * lists besides, which come from the search for near-duplicates and take less than that does. */
+/* Before the first unit, so that a cap which is refused later costs no work: first all that the
+ * parent will hold, then each kind of unit. A camera's unit gets lists besides, which come from the
+ * search for near-duplicates and take less than that does. */
 static kiln_status need_ram(kiln_run *r, const kiln_pruning *p, kiln_error *err)
 {
     enum { TILE_ROWS = 1024 };
-    kiln_run_foresee_ram(r, kiln_prune_stats_ram(&p->size), 1);
+    uint64_t views, looks, stray, voxels;
+    const uint64_t stats = kiln_prune_stats_ram(&p->size) + kiln_list_ram(1);
     const uint64_t block =
         kiln_prune_block_ram(&p->size, o.rules.merge) + kiln_pruning_filters_ram(p);
     /* what a camera is weighed with */
@@ -189,15 +191,27 @@ static kiln_status need_ram(kiln_run *r, const kiln_pruning *p, kiln_error *err)
     const uint64_t view = kiln_prune_pairs_ram(&p->size, TILE_ROWS) + kiln_pruning_filters_ram(p) +
                           kiln_shared_payload_ram(kiln_max_u64(p->n_rows * sizeof *p->rows, marks) +
                                                   kiln_pruning_asked_bytes(p) + strays);
-    KILN_TRY(foresee_views(r, p, view, err));
-    KILN_TRY(kiln_pruning_foresee_looks(r, p, err));
-    KILN_TRY(kiln_pruning_foresee_strays(r, p, err));
-    KILN_TRY(kiln_pruning_foresee_voxels(r, p, err));
-    kiln_run_foresee_ram(r, block, p->input->n_chunks);
-    if (o.rules.merge) kiln_run_foresee_ram(r, kiln_prune_merges_ram(&p->size), 1);
-    if (o.rules.merge)
-        KILN_TRY(kiln_run_need_ram(r, kiln_prune_merges_ram(&p->size), "near-duplicates", err));
-    return kiln_run_need_ram(r, block, "a block", err);
+    const uint64_t merges = kiln_prune_merges_ram(&p->size) + kiln_list_ram(1);
+    KILN_TRY(foresee_views(r, p, view, &views, err));
+    kiln_pruning_foresee_looks(r, p, &looks);
+    KILN_TRY(kiln_pruning_least_strays(p, &stray, err));
+    KILN_TRY(kiln_pruning_least_voxels(p, &voxels, err));
+    if (strays) kiln_run_foresee_parent(r, kiln_pruning_stray_bytes(p) + 2 * strays);
+    const struct {
+        uint64_t ram;
+        const char *what;
+    } units[] = {{block + kiln_list_ram(p->input->n_chunks), "a block"},
+                 {stats, "the statistics"},
+                 {o.rules.merge ? merges : 0, "near-duplicates"},
+                 {stray, "stray rows"},
+                 {voxels, "the voxels"},
+                 {views, "the pairs of a camera"},
+                 {looks, "what cameras see"}};
+    enum { N_UNITS = sizeof units / sizeof *units };
+    for (int i = 0; i < N_UNITS; i++) kiln_run_foresee_ram(r, units[i].ram, 0);
+    for (int i = 0; i < N_UNITS; i++)
+        KILN_TRY(kiln_run_need_ram(r, units[i].ram, units[i].what, err));
+    return KILN_OK;
 }
 
 static kiln_status key_prune_input(kiln_run *r, kiln_pruning *p, kiln_hash *out, kiln_error *err)
@@ -393,6 +407,7 @@ static kiln_status report_pruning(kiln_run *r, const kiln_pruning *p, kiln_error
     const kiln_prune_report what = {.given = &o.rules,
                                     .options = &p->chosen,
                                     .judgement = &p->judgement,
+                                    .of_points = p->scene.kind == KILN_SCENE_POINTS,
                                     .synthetic = synthetic ? p->n_cameras : 0,
                                     .stats = &p->stats,
                                     .tally = &p->tally,

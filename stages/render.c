@@ -244,8 +244,10 @@ typedef struct {
 static kiln_status measure_camera(void *context, const kiln_camera *c, kiln_error *err)
 {
     measuring *x = context;
-    kiln_render_job j = {.plan = x->plan, .camera = c};
-    KILN_TRY(kiln_view_request_init(&j.request, &o.request, &x->plan->scene, c, err));
+    kiln_camera sized = *c;
+    kiln_render_job j = {.plan = x->plan, .camera = &sized};
+    if (!x->plan->viewpoints.n) KILN_TRY(kiln_viewpoint_size(&o.where, &sized, err));
+    KILN_TRY(kiln_view_request_init(&j.request, &o.request, &x->plan->scene, &sized, err));
     KILN_TRY(choose_chunks(x->plan, &j, err));
     const uint64_t least = kiln_render_least_ram(&j, x->in_parts);
     if (least > x->least) x->least = least;
@@ -255,19 +257,23 @@ static kiln_status measure_camera(void *context, const kiln_camera *c, kiln_erro
     return KILN_OK;
 }
 
-/* Before the list of cameras is read: if it has no room, one camera after the other is asked what
- * its picture would take. */
+/* Before the list of the bake's cameras is read: if it has no room, one camera after the other is
+ * asked what its picture would take. Cameras of a file, an orbit or a path are there already. */
 static kiln_status need_cameras(kiln_run *r, kiln_render_plan *s, kiln_error *err)
 {
     kiln_scene_size size;
     measuring x = {.plan = s};
     KILN_TRY(kiln_scene_size_get(kiln_run_manifest(r), &size, err));
-    kiln_run_foresee_parent(r, kiln_render_parent_ram(r, s, (uint64_t)size.cameras));
+    const uint64_t n = s->viewpoints.n ? s->viewpoints.n : (uint64_t)size.cameras;
+    kiln_run_foresee_parent(r, kiln_render_parent_ram(r, s, n));
     if (kiln_run_parent_fits(r)) return KILN_OK;
     const char *kind = "cuda";
     KILN_TRY(kiln_run_device_kind(r, &kind, err));
     x.in_parts = strcmp(kind, "cpu") != 0;
-    KILN_TRY(kiln_cameras_each(kiln_run_manifest(r), measure_camera, &x, err));
+    for (uint32_t i = 0; i < s->viewpoints.n; i++)
+        KILN_TRY(measure_camera(&x, &s->viewpoints.cameras[i], err));
+    if (!s->viewpoints.n)
+        KILN_TRY(kiln_cameras_each(kiln_run_manifest(r), measure_camera, &x, err));
     kiln_render_foresee(r, x.least, x.n);
     return kiln_run_need_parent(r, "the list of cameras", err);
 }
@@ -289,8 +295,10 @@ static kiln_status plan_render(kiln_run *r, kiln_render_plan *s, kiln_error *err
     KILN_TRY(kiln_chunk_keys_make(s->layer, &s->keys, err));
     KILN_TRY(kiln_sources_get(m, &s->sources, &s->n_sources, err));
     KILN_TRY(kiln_render_exposures_get(s, err));
-    KILN_TRY(need_cameras(r, s, err));
+    const bool of_bake = !o.where.cameras && !o.where.orbit && !o.where.interpolate;
+    if (of_bake) KILN_TRY(need_cameras(r, s, err));
     KILN_TRY(kiln_viewpoints_get(m, &o.where, &s->scene, s->layer, &s->viewpoints, err));
+    if (!of_bake) KILN_TRY(need_cameras(r, s, err));
     if (s->stream.kind != KILN_VIDEO_NONE && !o.camera) kiln_viewpoints_order(&s->viewpoints);
     s->cameras = s->viewpoints.cameras;
     s->n_cameras = s->viewpoints.n;

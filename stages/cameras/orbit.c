@@ -11,8 +11,6 @@
  * stored. */
 #define TAN_HALF_FOV 0.46630765815499859 /* tan 25 degrees: a vertical field of view of 50 */
 #define SIN_HALF_FOV 0.42261826174069944
-#define COS_ELEVATION 0.93969262078590838 /* 20 degrees above the middle */
-#define SIN_ELEVATION 0.34202014332566873
 #define SQRT_HALF 0.70710678118654752
 static const double circle[KILN_ORBIT_CAMERAS][2] = {
     {1, 0},  {SQRT_HALF, SQRT_HALF},   {0, 1},  {-SQRT_HALF, SQRT_HALF},
@@ -95,7 +93,7 @@ void kiln_orbit(const char *up, const double lo[3], const double hi[3],
 {
     static const char *const names[KILN_ORBIT_CAMERAS] = {
         "orbit_0", "orbit_1", "orbit_2", "orbit_3", "orbit_4", "orbit_5", "orbit_6", "orbit_7"};
-    circle_of_eyes o = {.names = names, .across = COS_ELEVATION, .above = SIN_ELEVATION};
+    circle_of_eyes o = {.names = names, .across = KILN_ORBIT_ACROSS, .above = KILN_ORBIT_ABOVE};
     double radius = 0, farthest = 0;
     for (int i = 0; i < 3; i++) {
         o.centre[i] = (lo[i] + hi[i]) / 2;

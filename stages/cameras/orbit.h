@@ -8,6 +8,10 @@
 #include "schema/manifest.h"
 
 enum { KILN_ORBIT_CAMERAS = 8 };
+/* Radius and height of the circle, by the distance of the cameras from the middle: 20 degrees above
+ * it. */
+#define KILN_ORBIT_ACROSS 0.93969262078590838
+#define KILN_ORBIT_ABOVE 0.34202014332566873
 /* Radius and height of the inner circle, by the median distance of the rows from the middle. */
 #define KILN_ORBIT_INNER_ACROSS 2.0
 #define KILN_ORBIT_INNER_ABOVE 0.5

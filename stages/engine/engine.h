@@ -62,8 +62,8 @@ typedef enum {
      * a list has fewer units, such as one palette or one loss of kiln-export, each has several
      * threads */
     KILN_PROGRAM_SERIAL = 1 << 2,
-    /* for a tool without units: SIGINT and SIGTERM set a flag (kiln_run_interrupted) instead of
-     * ending it */
+    /* for a tool without units: SIGINT, SIGTERM and SIGHUP set a flag (kiln_run_interrupted)
+     * instead of ending it */
     KILN_PROGRAM_WATCHES = 1 << 3,
     /* units compress more than they compute: they are on the CPU, whatever --devices names, but for
      * lists that compute (kiln_run_computes) */
@@ -166,8 +166,8 @@ bool kiln_run_allow_network(const kiln_run *r);
  * for a program that is KILN_PROGRAM_CPU_ONLY. NULL for auto. Looks for no device. */
 const char *kiln_run_named_kind(const kiln_run *r);
 /* Gives the kind of device that units run on. With auto, the first call looks for a GPU, which
- * takes time: call it only when a unit is due. KILN_E_DEVICE, KILN_E_USAGE, KILN_E_INTERRUPTED,
- * KILN_E_TERMINATED. */
+ * takes time: call it only when a unit is due. KILN_E_DEVICE, KILN_E_USAGE, and what
+ * kiln_run_interrupted returns. */
 kiln_status kiln_run_device_kind(kiln_run *r, const char **kind, kiln_error *err) KILN_MUST_CHECK;
 /* Gives the number of devices that share a long list of units: the GPUs, or 1 for the CPU. Looks
  * for devices like kiln_run_device_kind, with the same failures. */
@@ -208,8 +208,8 @@ void kiln_run_passes_results(kiln_run *r, bool on);
  * KILN_PROGRAM_SERIAL; not on: as the program says. */
 void kiln_run_serial(kiln_run *r, bool on);
 
-/* Fails after SIGINT (KILN_E_INTERRUPTED) or SIGTERM (KILN_E_TERMINATED). For long loops in the
- * parent. */
+/* Fails after SIGINT (KILN_E_INTERRUPTED), SIGTERM (KILN_E_TERMINATED) or SIGHUP (KILN_E_HANGUP).
+ * For long loops in the parent. */
 kiln_status kiln_run_interrupted(const kiln_run *r, kiln_error *err) KILN_MUST_CHECK;
 
 /* Begins a key with the stage's name, its algorithm version and the text of every KILN_KEYED
@@ -327,8 +327,8 @@ bool *kiln_run_chosen(const kiln_run *r, const kiln_unit *units, uint64_t n,
  * KILN_E_IO:      the manifest cannot be written; under --force, a stored result has other outputs
  *                 or sizes than the new one.
  * KILN_E_BUG:     under --force, a stored result has the same sizes and other bits.
- * KILN_E_INTERRUPTED, KILN_E_TERMINATED: a signal. Any status of unit() that is about its input,
- * the disk or the cap. */
+ * KILN_E_INTERRUPTED, KILN_E_TERMINATED, KILN_E_HANGUP: a signal. Any status of unit() that is
+ * about its input, the disk or the cap. */
 kiln_status kiln_run_units(kiln_run *r, const char *what, kiln_unit *units, uint64_t n,
                            kiln_error *err) KILN_MUST_CHECK;
 /* Begins a list that goes on while the next lists run on the other home (GPUs beside the CPU), for

@@ -10,8 +10,8 @@
 
 /* The main() of every program: parses the options, runs as worker or parent, prints the error and
  * returns the exit code. A process may call it several times, one after the other, on its main
- * thread. Nothing of a call reaches the next, except that after SIGINT or SIGTERM the next call
- * ends too. It keeps no pointer into argv. */
+ * thread. Nothing of a call reaches the next, except that after SIGINT, SIGTERM or SIGHUP the
+ * next call ends too. It keeps no pointer into argv. */
 int kiln_program_main(const kiln_stage_program *p, int argc, char **argv);
 /* How much kiln_program_check looks at. */
 typedef enum {
@@ -45,8 +45,8 @@ void kiln_program_keep_workers(bool on);
 void kiln_program_expect(const char *devices);
 /* Ends the workers that are kept and waits for them, at most some seconds. */
 void kiln_program_stop_workers(void);
-/* Fails with KILN_E_INTERRUPTED or KILN_E_TERMINATED if a signal came during a call of
- * kiln_program_main, even if that call succeeded. */
+/* Fails with KILN_E_INTERRUPTED, KILN_E_TERMINATED or KILN_E_HANGUP if a signal came during a call
+ * of kiln_program_main, even if that call succeeded. */
 kiln_status kiln_program_stopped(kiln_error *err) KILN_MUST_CHECK;
 
 #endif

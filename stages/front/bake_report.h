@@ -6,7 +6,7 @@
 
 /* Runs the command of the report (words, the path of kiln-report first; none: there is to be no
  * report) unless out/report.html is newer than the manifest. The bake is whole without it: a
- * failure is told and is none. KILN_E_INTERRUPTED, KILN_E_TERMINATED. */
+ * failure is told and is none. KILN_E_INTERRUPTED, KILN_E_TERMINATED, KILN_E_HANGUP. */
 kiln_status kiln_bake_report_make(const kiln_words *words, const char *manifest, const char *out,
                                   kiln_error *err) KILN_MUST_CHECK;
 

@@ -24,6 +24,7 @@
 #include "stages/formats/reader.h"
 #include "stages/front/convert_options.h"
 #include "stages/front/front.h"
+#include "stages/import/dataset/additions.h"
 #include "stages/import/own_cameras.h"
 
 #include <errno.h>
@@ -438,6 +439,20 @@ static kiln_status run_conversion(conversion *c, int *code, kiln_error *err)
     return *code == 0 && c->to_stream ? kiln_convert_give_output(c->out, err) : KILN_OK;
 }
 
+/* What moves one input stands behind those that are added to the first. */
+static kiln_status refuse_moved_first(const char *word, kiln_error *err)
+{
+    char path[KILN_PATH_MAX];
+    kiln_move move;
+    if (is_stream(word) || access(word, F_OK) == 0) return KILN_OK;
+    KILN_TRY(kiln_addition_parse(word, path, &move, err));
+    if (strcmp(word, path) == 0 || access(path, F_OK) != 0) return KILN_OK;
+    return kiln_fail(err, KILN_E_USAGE,
+                     "'%s' is the first input, which no '%s' moves; --translate, --rotate and "
+                     "--scale move all of them",
+                     word, word + strlen(path));
+}
+
 static kiln_status plan_conversion(conversion *c, kiln_error *err)
 {
     c->n = c->parsed.n_positional - 1;
@@ -456,36 +471,26 @@ static kiln_status plan_conversion(conversion *c, kiln_error *err)
     KILN_TRY(refuse_order(c, err));
     KILN_TRY(check_streams(c, err));
     KILN_TRY(kiln_writer_check_machine(c->writer, err)); /* before a scene is read */
-    if (c->to_stream) return KILN_OK;
     const char *const *words = c->parsed.positional;
+    KILN_TRY(refuse_moved_first(words[0], err));
+    if (c->to_stream) return KILN_OK;
     KILN_TRY(kiln_convert_guard(words, c->n, words[c->n], c->bakes, err));
     return kiln_convert_target(words[c->n], words[0], c->writer, c->out, err);
-}
-
-/* A terminal that is closed ends it like SIGTERM. */
-static void on_hangup(int signal)
-{
-    (void)signal;
-    (void)raise(SIGTERM);
 }
 
 /* So that the folder is removed on every way out: a reader that is gone (SIGPIPE) and ulimit -f
  * (SIGXFSZ) are errors of a write. */
 static void watch_signals(void)
 {
-    struct sigaction was;
-    const struct sigaction hangup = {.sa_handler = on_hangup}; /* without SA_RESTART: a read ends */
     kiln_interrupt_watch("nothing is left of it");
     (void)signal(SIGPIPE, SIG_IGN);
     (void)signal(SIGXFSZ, SIG_IGN);
-    /* else nohup */
-    if (sigaction(SIGHUP, NULL, &was) == 0 && was.sa_handler != SIG_IGN)
-        (void)sigaction(SIGHUP, &hangup, NULL);
 }
 
 kiln_status kiln_front_convert(int argc, char **argv, int *code, kiln_error *err)
 {
     conversion *c;
+    kiln_additions_are_inputs();
     KILN_TRY(refuse_letters(argc, argv, err));
     KILN_TRY(KILN_ALLOC(&c, 1, "a conversion", err));
     kiln_status st = kiln_convert_cli(&c->cli, err);

@@ -244,9 +244,9 @@ kiln_status kiln_program_ask(const char *name, json_t **out, kiln_error *err)
 
 /* ---- running --------------------------------------------------------------------------------- */
 
-/* Waits for the child, with SIGINT, SIGTERM and SIGCHLD blocked and taken here one by one. What the
- * terminal sends (Ctrl-C), it sends to the child too; what another process sends to us alone is
- * passed on. */
+/* Waits for the child, with SIGINT, SIGTERM, SIGHUP and SIGCHLD blocked and taken here one by one.
+ * What the terminal sends (Ctrl-C), it sends to the child too; what another process sends to us
+ * alone is passed on. */
 static int wait_and_pass_on(pid_t pid, const sigset_t *taken)
 {
     for (;;) {
@@ -259,7 +259,7 @@ static int wait_and_pass_on(pid_t pid, const sigset_t *taken)
     }
 }
 
-/* SIGINT and SIGTERM come to this process, where the stage watches for them. */
+/* SIGINT, SIGTERM and SIGHUP come to this process, where the stage watches for them. */
 static int run_own(const kiln_stage_program *p, const char **argv)
 {
     int argc = 1;
@@ -271,6 +271,12 @@ static int run_own(const kiln_stage_program *p, const char **argv)
     return code;
 }
 
+static bool is_ignored(int signal)
+{
+    struct sigaction was;
+    return sigaction(signal, NULL, &was) == 0 && was.sa_handler == SIG_IGN;
+}
+
 /* name NULL: argv[0] is the program. stdout_fd -1: this process's own. */
 static kiln_status run_child(const char *name, const char **argv, int stdout_fd, int *code,
                              int *signal, kiln_error *err)
@@ -280,6 +286,8 @@ static kiln_status run_child(const char *name, const char **argv, int stdout_fd,
     sigemptyset(&taken);
     sigaddset(&taken, SIGINT);
     sigaddset(&taken, SIGTERM);
+    if (!is_ignored(SIGHUP))
+        sigaddset(&taken, SIGHUP); /* blocked, it would be taken all the same */
     sigaddset(&taken, SIGCHLD);
     (void)sigprocmask(SIG_BLOCK, &taken, &before);
     const kiln_status st = name ? start_program(name, (char **)argv, stdout_fd, &before, &pid, err)

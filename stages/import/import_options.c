@@ -232,9 +232,12 @@ static kiln_status is_folder(const char *full, kiln_error *err)
     for (size_t i = 0; i < sizeof names / sizeof *names; i++) {
         KILN_TRY(kiln_path_join(inside, sizeof inside, full, names[i], err));
         if (kiln_is_file(inside))
-            return kiln_fail(err, KILN_E_INPUT, "'%s' of --add is a folder; name its %s: '%s'",
-                             full, names[i], inside);
+            return kiln_fail(err, KILN_E_INPUT, "'%s'%s is a folder; name its %s: '%s'", full,
+                             kiln_addition_of(), names[i], inside);
     }
+    if (!kiln_addition_of()[0])
+        return kiln_fail(err, KILN_E_INPUT, "'%s' is a folder; only the first input may be one",
+                         full);
     return kiln_fail(err, KILN_E_INPUT, "'%s' of --add is a folder; --add takes a file", full);
 }
 
@@ -245,7 +248,8 @@ static kiln_status absolute_file(const char *item, kiln_buffer *text, kiln_error
     KILN_TRY(kiln_addition_parse(item, path, &move, err));
     if (!realpath(path, full)) {
         if (errno == ENOENT || errno == ENOTDIR) return kiln_addition_not_there(item, path, err);
-        return kiln_fail(err, KILN_E_INPUT, "cannot open '%s' of --add: %s", path, strerror(errno));
+        return kiln_fail(err, KILN_E_INPUT, "cannot open '%s'%s: %s", path, kiln_addition_of(),
+                         strerror(errno));
     }
     if (kiln_is_dir(full)) return is_folder(full, err);
     return kiln_addition_text(full, &move, text, err);

@@ -5,7 +5,6 @@
 #include "base/log.h"
 #include "base/vec3.h"
 #include "stages/import/import_options.h"
-#include "stages/lod/distance_prior.h"
 
 #include <math.h>
 #include <stdio.h>
@@ -16,7 +15,7 @@
 #define OF_THE_OBJECT 1.5
 
 typedef struct {
-    double lo[3], hi[3]; /* as the means: the origin subtracted */
+    double lo[3], hi[3];
 } own_box;
 
 static double diagonal(const own_box *b)
@@ -26,33 +25,39 @@ static double diagonal(const own_box *b)
     return kiln_vec3_length(d);
 }
 
-static own_box box_of_all(const kiln_layer *layer)
-{
-    own_box out = {.lo = {INFINITY, INFINITY, INFINITY}, .hi = {-INFINITY, -INFINITY, -INFINITY}};
-    for (uint32_t i = 0; i < layer->n_chunks; i++) {
-        if (layer->chunks[i].count == 0) continue;
-        for (int a = 0; a < 3; a++) {
-            out.lo[a] = fmin(out.lo[a], (double)layer->chunks[i].box_min[a]);
-            out.hi[a] = fmax(out.hi[a], (double)layer->chunks[i].box_max[a]);
-        }
-    }
-    return out;
-}
-
 /* All rows of a single object, without a few that stray; else the central ones. */
-static own_box box_in_picture(const kiln_import_result *i, const kiln_layer *layer,
-                              const kiln_scene_core *core)
+static own_box box_in_picture(const kiln_own_scene *s)
 {
-    own_box central, most;
-    const own_box all = box_of_all(layer);
+    own_box central, most, all;
     for (int a = 0; a < 3; a++) {
-        central.lo[a] = (double)i->cube.inner_lo[a];
-        central.hi[a] = (double)i->cube.inner_hi[a];
-        most.lo[a] = fmin(core->lo[a], central.lo[a]);
-        most.hi[a] = fmax(core->hi[a], central.hi[a]);
+        all.lo[a] = s->lo[a];
+        all.hi[a] = s->hi[a];
+        central.lo[a] = s->inner_lo[a];
+        central.hi[a] = s->inner_hi[a];
+        most.lo[a] = fmin(s->core.lo[a], central.lo[a]);
+        most.hi[a] = fmax(s->core.hi[a], central.hi[a]);
     }
     const double limit = OF_THE_OBJECT * diagonal(&central);
     return diagonal(&all) <= limit ? all : diagonal(&most) <= limit ? most : central;
+}
+
+bool kiln_own_cameras_make(const kiln_own_scene *s, kiln_camera out[KILN_ORBIT_CAMERAS])
+{
+    const uint32_t at = kiln_import_given.orbit_at;
+    own_box box = box_in_picture(s);
+    double middle[3];
+    for (int a = 0; a < 3; a++) {
+        box.lo[a] += s->origin[a];
+        box.hi[a] += s->origin[a];
+        middle[a] = s->core.middle[a] + s->origin[a];
+    }
+    kiln_orbit(s->up, box.lo, box.hi, out);
+    if (!(s->core.radius > 0) || at == KILN_ORBIT_AT_OUTSIDE) return false;
+    if (at == KILN_ORBIT_AT_AUTO &&
+        !kiln_scene_core_is_hidden(&s->core, s->origin, out, KILN_ORBIT_CAMERAS))
+        return false;
+    kiln_orbit_inner(s->up, middle, s->core.radius, out);
+    return true;
 }
 
 static bool hushed; /* of kiln_own_cameras_hush */
@@ -74,12 +79,32 @@ static void say_beside(const char *scene)
              kiln_log_is_stage() ? ", or --cameras" : "");
 }
 
+void kiln_own_cameras_say_inside(bool inside)
+{
+    if (inside && kiln_import_given.orbit_at == KILN_ORBIT_AT_AUTO)
+        kiln_say("the orbit is within a sky or walls (--orbit-at outside: around all)");
+}
+
 static void say_place(const kiln_import_result *i, const char *up, bool inside)
 {
     kiln_say("no cameras found; %d are placed on an orbit with %s%s up", KILN_ORBIT_CAMERAS,
              up[0] ? up : "-y", i->up ? "" : " (see --up)");
-    if (inside && kiln_import_given.orbit_at == KILN_ORBIT_AT_AUTO)
-        kiln_say("the orbit is within a sky or walls (--orbit-at outside: around all)");
+    kiln_own_cameras_say_inside(inside);
+}
+
+static void take_box_of_all(const kiln_layer *layer, kiln_own_scene *s)
+{
+    for (int a = 0; a < 3; a++) {
+        s->lo[a] = INFINITY;
+        s->hi[a] = -INFINITY;
+    }
+    for (uint32_t i = 0; i < layer->n_chunks; i++) {
+        if (layer->chunks[i].count == 0) continue;
+        for (int a = 0; a < 3; a++) {
+            s->lo[a] = fmin(s->lo[a], (double)layer->chunks[i].box_min[a]);
+            s->hi[a] = fmax(s->hi[a], (double)layer->chunks[i].box_max[a]);
+        }
+    }
 }
 
 kiln_status kiln_own_cameras_place(kiln_run *r, const kiln_import_result *i,
@@ -87,22 +112,15 @@ kiln_status kiln_own_cameras_place(kiln_run *r, const kiln_import_result *i,
                                    kiln_error *err)
 {
     const kiln_axis up = kiln_import_up(i);
-    kiln_scene_core core;
-    KILN_TRY(kiln_scene_core_find(kiln_run_manifest(r), layer, &core, err));
-    own_box box = box_in_picture(i, layer, &core);
-    double middle[3];
+    kiln_own_scene s = {.up = up.text};
+    memcpy(s.origin, i->scan.origin, sizeof s.origin);
     for (int a = 0; a < 3; a++) {
-        box.lo[a] += i->scan.origin[a];
-        box.hi[a] += i->scan.origin[a];
-        middle[a] = core.middle[a] + i->scan.origin[a];
+        s.inner_lo[a] = (double)i->cube.inner_lo[a];
+        s.inner_hi[a] = (double)i->cube.inner_hi[a];
     }
-    kiln_orbit(up.text, box.lo, box.hi, out);
-    const bool inside =
-        core.radius > 0 &&
-        (kiln_import_given.orbit_at == KILN_ORBIT_AT_INSIDE ||
-         (kiln_import_given.orbit_at == KILN_ORBIT_AT_AUTO &&
-          kiln_scene_core_is_hidden(&core, i->scan.origin, out, KILN_ORBIT_CAMERAS)));
-    if (inside) kiln_orbit_inner(up.text, middle, core.radius, out);
+    take_box_of_all(layer, &s);
+    KILN_TRY(kiln_scene_core_find(kiln_run_manifest(r), layer, &s.core, err));
+    const bool inside = kiln_own_cameras_make(&s, out);
     if (hushed) return KILN_OK;
     say_place(i, up.text, inside);
     say_beside(kiln_run_args(r)->positional[0]);

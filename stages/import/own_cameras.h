@@ -5,6 +5,7 @@
 
 #include "stages/cameras/orbit.h"
 #include "stages/import/import_scene.h"
+#include "stages/lod/distance_prior.h"
 
 /* --orbit-at, by index. */
 enum { KILN_ORBIT_AT_AUTO, KILN_ORBIT_AT_INSIDE, KILN_ORBIT_AT_OUTSIDE };
@@ -13,6 +14,20 @@ enum { KILN_ORBIT_AT_AUTO, KILN_ORBIT_AT_INSIDE, KILN_ORBIT_AT_OUTSIDE };
 /* Of a program that writes no cameras (kiln convert): nothing is said of where they stand. For the
  * main thread, before the import. */
 void kiln_own_cameras_hush(void);
+
+/* What places them. Numbers are as the means: the origin subtracted. */
+typedef struct {
+    double origin[3];
+    const char *up;                  /* as kiln_orbit takes it */
+    double inner_lo[3], inner_hi[3]; /* the central 96 % of the rows along each axis */
+    double lo[3], hi[3];             /* all rows */
+    kiln_scene_core core;
+} kiln_own_scene;
+/* Fills out, whose names are constants, at the place of --orbit-at. Returns whether they stand
+ * within the scene. */
+bool kiln_own_cameras_make(const kiln_own_scene *s, kiln_camera out[KILN_ORBIT_CAMERAS]);
+/* Says that `auto` has put them within the scene. */
+void kiln_own_cameras_say_inside(bool inside);
 
 /* Fills out, whose names are constants, and says where they stand. layer: what import has made of
  * the scene, its planes stored, with rows. For the parent's main thread. KILN_E_NOMEM, and what

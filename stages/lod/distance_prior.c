@@ -66,16 +66,22 @@ done:
     return st;
 }
 
+uint64_t kiln_scene_core_stride(uint64_t count) { return count / SAMPLED + 1; }
+
+static kiln_status make_room(sample *s, uint64_t n, kiln_error *err)
+{
+    for (int a = 0; a < 3; a++)
+        KILN_TRY(KILN_ALLOC_UNSET(&s->at[a], n, "a sample of the scene", err));
+    KILN_TRY(KILN_ALLOC_UNSET(&s->size, n, "a sample of the scene", err));
+    return KILN_ALLOC_UNSET(&s->away, n, "a sample of the scene", err);
+}
+
 static kiln_status take_sample(kiln_manifest *m, const kiln_layer *baked, sample *s,
                                kiln_error *err)
 {
-    const uint64_t stride = baked->count / SAMPLED + 1;
+    const uint64_t stride = kiln_scene_core_stride(baked->count);
     uint64_t before = 0;
-    for (int a = 0; a < 3; a++)
-        KILN_TRY(
-            KILN_ALLOC_UNSET(&s->at[a], baked->count / stride + 1, "a sample of the scene", err));
-    KILN_TRY(KILN_ALLOC_UNSET(&s->size, baked->count / stride + 1, "a sample of the scene", err));
-    KILN_TRY(KILN_ALLOC_UNSET(&s->away, baked->count / stride + 1, "a sample of the scene", err));
+    KILN_TRY(make_room(s, baked->count / stride + 1, err));
     for (uint32_t i = 0; i < baked->n_chunks; i++) {
         KILN_TRY(take_chunk(m, &baked->chunks[i], before, stride, s, err));
         before += baked->chunks[i].count;
@@ -161,18 +167,36 @@ static double orbit_away(const double origin[3], const kiln_camera *cameras, uin
     return least;
 }
 
+static kiln_status measure_core(sample *s, kiln_scene_core *out, kiln_error *err)
+{
+    if (s->n == 0) return KILN_OK;
+    measure_middle(s, out);
+    return is_coarser_outside(s, out->middle, &out->coarser_outside, err);
+}
+
 kiln_status kiln_scene_core_find(kiln_manifest *m, const kiln_layer *layer, kiln_scene_core *out,
                                  kiln_error *err)
 {
     sample s = {.n = 0};
-    kiln_status st;
     *out = (kiln_scene_core){.radius = 0};
     if (layer->count == 0) return KILN_OK;
-    KILN_GO(take_sample(m, layer, &s, err));
-    if (s.n == 0) goto done;
-    measure_middle(&s, out);
-    KILN_GO(is_coarser_outside(&s, out->middle, &out->coarser_outside, err));
-done:
+    kiln_status st = take_sample(m, layer, &s, err);
+    if (st == KILN_OK) st = measure_core(&s, out, err);
+    sample_release(&s);
+    return st;
+}
+
+kiln_status kiln_scene_core_of(const float *rows, uint64_t n, kiln_scene_core *out, kiln_error *err)
+{
+    sample s = {.n = 0};
+    *out = (kiln_scene_core){.radius = 0};
+    if (n == 0) return KILN_OK;
+    kiln_status st = make_room(&s, n, err);
+    for (; st == KILN_OK && s.n < n; s.n++) {
+        for (uint64_t a = 0; a < 3; a++) s.at[a][s.n] = (double)rows[4 * s.n + a];
+        s.size[s.n] = (double)rows[4 * s.n + 3];
+    }
+    if (st == KILN_OK) st = measure_core(&s, out, err);
     sample_release(&s);
     return st;
 }

@@ -191,8 +191,7 @@ kiln_status kiln_product_records_get(kiln_manifest *m, kiln_product_list *out, k
     }
     if (st == KILN_OK) return KILN_OK;
     kiln_product_list_release(out);
-    if (st == KILN_E_NOMEM || st == KILN_E_BUSY || st == KILN_E_INTERRUPTED ||
-        st == KILN_E_TERMINATED)
+    if (st == KILN_E_NOMEM || st == KILN_E_BUSY || kiln_status_is_signal(st))
         return kiln_fail(err, st, "%s", why.msg);
     kiln_warn("the list of files that the bake has written cannot be read: %s; files without a "
               "mark of SplatKiln are replaced only "

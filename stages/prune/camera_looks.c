@@ -8,6 +8,7 @@
 #include "stages/engine/devices/work.h"
 #include "stages/prune/pruned_scene.h"
 
+#include <math.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -236,26 +237,59 @@ double kiln_pruning_looks_s(const kiln_pruning *p, const kiln_looks_of_unit *u)
     return cpu_s;
 }
 
-kiln_status kiln_pruning_foresee_looks(kiln_run *r, const kiln_pruning *p, kiln_error *err)
+uint32_t kiln_pruning_score_units(const kiln_pruning *p)
+{
+    return (p->n_looks + KILN_LOOKS_OF_UNIT_MOST - 1) / KILN_LOOKS_OF_UNIT_MOST;
+}
+
+kiln_looks_of_unit kiln_pruning_score_unit(const kiln_pruning *p, uint32_t i)
+{
+    const uint64_t n = p->n_looks, n_units = kiln_pruning_score_units(p);
+    const uint32_t first = (uint32_t)(i * n / n_units), end = (uint32_t)((i + 1ull) * n / n_units);
+    return (kiln_looks_of_unit){
+        .first = first, .n = end - first, .alphas = !isnan(p->o->rules.min_visibility)};
+}
+
+uint32_t kiln_pruning_curve_units(const kiln_pruning *p)
+{
+    return p->o->dry_run ? (uint32_t)kiln_min_u64(p->n_looks, KILN_PRUNE_CAMERAS_USUAL) : 0;
+}
+
+kiln_looks_of_unit kiln_pruning_curve_unit(const kiln_pruning *p, uint32_t i)
+{
+    const uint64_t n = kiln_pruning_curve_units(p);
+    return (kiln_looks_of_unit){
+        .first = (uint32_t)((uint64_t)i * p->n_looks / n), .n = 1, .colour = true};
+}
+
+/* shared: bytes of what all units of the list get. */
+static uint64_t least_looks_ram(const kiln_pruning *p, const kiln_looks_of_unit *u, uint64_t shared)
+{
+    const looks_rows rows = count_looks_rows(p, u);
+    return looks_ram(p, u, &rows, capacity_of(p, u, &rows, 0)) + kiln_shared_payload_ram(shared);
+}
+
+void kiln_pruning_foresee_looks(kiln_run *r, const kiln_pruning *p, uint64_t *least)
 {
     enum { REPORTED = 1 << 20, SELECTING = 4 << 20 };
-    uint64_t least = 0;
-    (void)err;
-    if (p->n_looks == 0) return KILN_OK;
-    for (uint32_t i = 0; i < p->n_looks; i++) {
-        const kiln_looks_of_unit u[] = {{.first = i, .n = 1, .alphas = true},
-                                        {.first = i, .n = 1, .colour = true}};
-        const looks_rows rows = count_looks_rows(p, u);
-        for (int k = 0; k < (p->o->dry_run ? 2 : 1); k++)
-            least =
-                kiln_max_u64(least, looks_ram(p, &u[k], &rows, capacity_of(p, &u[k], &rows, 0)));
+    const uint32_t n_scores = kiln_pruning_score_units(p), n_curve = kiln_pruning_curve_units(p);
+    const uint64_t marks = 2 * kiln_pruning_mark_bytes(p),
+                   shared = p->n_rows * sizeof *p->rows + kiln_pruning_strays_bytes(p) +
+                            (p->filters.filters.n ? sizeof p->filters : 0);
+    *least = 0;
+    if (p->n_looks == 0) return;
+    for (uint32_t i = 0; i < n_scores; i++) {
+        const kiln_looks_of_unit u = kiln_pruning_score_unit(p, i);
+        *least = kiln_max_u64(*least, least_looks_ram(p, &u, shared));
     }
+    for (uint32_t i = 0; i < n_curve; i++) {
+        const kiln_looks_of_unit u = kiln_pruning_curve_unit(p, i);
+        *least = kiln_max_u64(*least, least_looks_ram(p, &u, shared + marks));
+    }
+    *least += kiln_list_ram(n_scores + n_curve);
     kiln_run_foresee_parent(r, p->n_looks * sizeof *p->looks + p->n_masks * sizeof *p->masks +
-                                   2 * kiln_pruning_mark_bytes(p) +
-                                   kiln_prune_seen_bytes(2 * p->size.blocks.rows, true) +
+                                   marks + kiln_prune_seen_bytes(2 * p->size.blocks.rows, true) +
                                    SELECTING + REPORTED);
-    kiln_run_foresee_ram(r, least, p->n_looks);
-    return KILN_OK;
 }
 
 /* ---- a unit ---------------------------------------------------------------------------------- */

@@ -16,10 +16,6 @@ kiln_status kiln_pruning_take_looks(kiln_run *r, kiln_pruning *p, kiln_error *er
  * rule asks. */
 void kiln_pruning_key_looks(const kiln_pruning *p, kiln_hasher *h);
 void kiln_pruning_key_look(const kiln_pruning *p, uint32_t look, kiln_hasher *h);
-/* Announces what their units take, before the first unit runs. */
-kiln_status kiln_pruning_foresee_looks(kiln_run *r, const kiln_pruning *p,
-                                       kiln_error *err) KILN_MUST_CHECK;
-
 /* A unit of some looks: what it takes, what it costs. */
 enum { KILN_LOOKS_OF_UNIT_MOST = 4 };
 typedef struct {
@@ -27,6 +23,14 @@ typedef struct {
     bool alphas;       /* of a unit of SCORES: it gives these, too */
     bool colour;       /* of CURVE, which draws pictures instead */
 } kiln_looks_of_unit;
+/* Units of SCORES, and of CURVE, which is drawn in a dry run alone; how many, and number i. */
+uint32_t kiln_pruning_score_units(const kiln_pruning *p);
+kiln_looks_of_unit kiln_pruning_score_unit(const kiln_pruning *p, uint32_t i);
+uint32_t kiln_pruning_curve_units(const kiln_pruning *p);
+kiln_looks_of_unit kiln_pruning_curve_unit(const kiln_pruning *p, uint32_t i);
+/* Announces what the units take, before the first unit runs. *least: what a unit and its list take
+ * at least; 0: there is none. */
+void kiln_pruning_foresee_looks(kiln_run *r, const kiln_pruning *p, uint64_t *least);
 /* Sets head->ram and head->room: whole pictures if a unit may take so much, else the largest slabs
  * for which there is room. */
 void kiln_pruning_size_looks(kiln_run *r, const kiln_pruning *p, const kiln_looks_of_unit *u,

@@ -19,7 +19,6 @@
 
 enum {
     /* few enough to be spread over devices; what a block shows is stored for each unit */
-    LOOKS = KILN_LOOKS_OF_UNIT_MOST,
     /* units whose results are in memory at a time where none is stored */
     LISTS = 8,
     HALVES = 1 << 16, /* values of half a score's bits */
@@ -149,13 +148,10 @@ static kiln_status plan_group(const scoring *s, const kiln_looks_of_unit *g,
 
 static kiln_status make_groups(scoring *s, double *cpu_s, kiln_error *err)
 {
-    const uint32_t n = s->p->n_looks;
-    s->n_groups = (n + LOOKS - 1) / LOOKS;
+    s->n_groups = kiln_pruning_score_units(s->p);
     KILN_TRY(KILN_ALLOC(&s->groups, s->n_groups, "groups of cameras", err));
     for (uint32_t g = 0; g < s->n_groups; g++) {
-        const uint32_t first = (uint32_t)((uint64_t)g * n / s->n_groups),
-                       end = (uint32_t)(((uint64_t)g + 1) * n / s->n_groups);
-        s->groups[g] = (kiln_looks_of_unit){.first = first, .n = end - first, .alphas = s->alphas};
+        s->groups[g] = kiln_pruning_score_unit(s->p, g);
         *cpu_s += kiln_pruning_looks_s(s->p, &s->groups[g]);
     }
     return KILN_OK;

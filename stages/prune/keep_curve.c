@@ -9,33 +9,31 @@
 #include <stdio.h>
 #include <stdlib.h>
 
-static kiln_status plan_curve(kiln_run *r, const kiln_pruning *p, uint32_t look,
+static kiln_status plan_curve(kiln_run *r, const kiln_pruning *p, const kiln_looks_of_unit *of,
                               const kiln_buffer *shared, kiln_unit *u, kiln_error *err)
 {
-    const kiln_looks_of_unit of = {.first = look, .n = 1, .colour = true};
     kiln_prune_unit head = kiln_pruning_head(p, KILN_PRUNE_CURVE);
     head.n_merges = p->n_merges;
     head.n_rows = p->n_rows;
     head.stray_bytes = p->stray_bytes;
     head.mark_bytes = 2 * kiln_pruning_mark_bytes(p);
     if (p->filters.filters.n) head.text_bytes = sizeof p->filters;
-    (void)snprintf(u->name, sizeof u->name, "view %u", look + 1);
+    (void)snprintf(u->name, sizeof u->name, "view %u", of->first + 1);
     u->volatile_result = true;
     u->n_outputs = 1;
-    return kiln_pruning_plan_looks(r, p, &of, &head, shared, u, err);
+    return kiln_pruning_plan_looks(r, p, of, &head, shared, u, err);
 }
 
 kiln_status kiln_pruning_draw_curve(kiln_run *r, kiln_pruning *p, kiln_error *err)
 {
-    const uint32_t n =
-        p->n_looks < KILN_PRUNE_CAMERAS_USUAL ? p->n_looks : KILN_PRUNE_CAMERAS_USUAL;
+    const uint32_t n = kiln_pruning_curve_units(p);
     kiln_prune_unit head = {
         .n_merges = p->n_merges, .n_rows = p->n_rows, .stray_bytes = p->stray_bytes};
     kiln_buffer shared = {0};
     kiln_unit *units = NULL;
     double cpu_s = 0;
     kiln_status st;
-    if (n == 0 || !p->o->dry_run) return KILN_OK;
+    if (n == 0) return KILN_OK;
     head.mark_bytes = 2 * kiln_pruning_mark_bytes(p);
     if (p->filters.filters.n) head.text_bytes = sizeof p->filters;
     const kiln_prune_request lists = {.head = &head,
@@ -47,9 +45,8 @@ kiln_status kiln_pruning_draw_curve(kiln_run *r, kiln_pruning *p, kiln_error *er
     KILN_GO(KILN_ALLOC(&units, n, "views", err));
     KILN_GO(kiln_pruning_put_lists(&lists, &shared, err));
     for (uint32_t i = 0; i < n; i++) {
-        const kiln_looks_of_unit of = {
-            .first = (uint32_t)((uint64_t)i * p->n_looks / n), .n = 1, .colour = true};
-        KILN_GO(plan_curve(r, p, of.first, &shared, &units[i], err));
+        const kiln_looks_of_unit of = kiln_pruning_curve_unit(p, i);
+        KILN_GO(plan_curve(r, p, &of, &shared, &units[i], err));
         cpu_s += (1 + KILN_PRUNE_CURVE_POINTS) * kiln_pruning_looks_s(p, &of);
     }
     kiln_run_computes(r, kiln_run_named_kind(r) || kiln_run_gpu_pays(cpu_s));

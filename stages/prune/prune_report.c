@@ -252,7 +252,19 @@ static void print_rule(bool *headed, const char *name, const char *limit, const 
     kiln_print("%-16s %9s %10" PRIu64 " %10" PRIu64 "  %s", name, limit, count[0], count[1], text);
 }
 
-/* Rules that did something; all: those that are on, too, and those that are auto and rest. */
+/* Is a pass on, whose option has no number? */
+static bool is_pass_on(const kiln_prune_report *r, const kiln_prune_rule_info *info)
+{
+    const char *at = (const char *)r->given + info->given;
+    if (info->n_floats) return false;
+    if (info->kind == KILN_OPT_BOOL) return *(const bool *)at;
+    if (info->kind != KILN_OPT_TEXT) return false;
+    const char *text = *(const char *const *)at;
+    return strcmp(text, "off") != 0 && strcmp(text, "none") != 0;
+}
+
+/* Rules that did something, and passes, which somebody has asked for; all: those that are on, too,
+ * and those that are auto and rest. */
 static void print_rules(const kiln_prune_report *r)
 {
     bool headed = false;
@@ -262,7 +274,9 @@ static void print_rules(const kiln_prune_report *r)
         char limit[32] = "";
         const double at = kiln_prune_rule_limit(r->options, (kiln_prune_rule)i, &drops);
         const bool rests = isnan(at) && (r->judgement->rules >> i & 1);
-        if (count[0] + count[1] == 0 && ((isnan(at) && !rests) || !r->all)) continue;
+        if (count[0] + count[1] == 0 && ((isnan(at) && !rests) || !r->all) &&
+            !is_pass_on(r, &kiln_prune_rule_infos[i]))
+            continue;
         if (!isnan(at)) (void)snprintf(limit, sizeof limit, "%.4g", at);
         if (rests) (void)snprintf(limit, sizeof limit, "auto: off");
         print_rule(&headed, kiln_prune_rule_infos[i].option, limit, count,
@@ -576,6 +590,24 @@ static kiln_status warn_of_cluster(const kiln_prune_report *r, json_t *report, k
                          c->seed[0], c->seed[1], c->seed[2]);
 }
 
+/* What kiln-knn makes of points has a scale from the distance to its neighbours. */
+static kiln_status warn_of_points(const kiln_prune_report *r, json_t *report, kiln_error *err)
+{
+    kiln_voxel_rule rules[2];
+    KILN_TRY(kiln_filter_floaters_parse(r->given->filter_floaters, &rules[0], err));
+    KILN_TRY(kiln_filter_cluster_parse(r->given->filter_cluster, &rules[1], err));
+    if (!r->of_points || (!rules[0].on && !rules[1].on)) return KILN_OK;
+    return warn_and_keep(
+        report, err,
+        "%s judge%s scales and opacities, which these points have from kiln-knn alone: the farther "
+        "a point stands from others, the larger it is and the more it counts as solid; "
+        "--outlier-sor 16,2 drops points that stand alone",
+        rules[0].on && rules[1].on ? "--filter-floaters and --filter-cluster"
+        : rules[0].on              ? "--filter-floaters"
+                                   : "--filter-cluster",
+        rules[0].on && rules[1].on ? "" : "s");
+}
+
 kiln_status kiln_prune_report_warn(const kiln_prune_report *r, uint64_t n_named, json_t *report,
                                    kiln_error *err)
 {
@@ -587,6 +619,7 @@ kiln_status kiln_prune_report_warn(const kiln_prune_report *r, uint64_t n_named,
                                "--RULE off, or --reset",
                                KILN_COUNT(t->rows, "Gaussian is|Gaussians are")));
     KILN_TRY(warn_of_cluster(r, report, err));
+    KILN_TRY(warn_of_points(r, report, err));
     if (t->counts[KILN_PRUNE_drop_row][0] < n_named)
         KILN_TRY(warn_and_keep(
             report, err, "%" PRIu64 " of %s not in the scene",

@@ -32,6 +32,7 @@ typedef struct {
     const kiln_prune_options *given;   /* with limits that are `auto` */
     const kiln_prune_options *options; /* with what was chosen for them */
     const kiln_prune_judgement *judgement;
+    bool of_points; /* kiln-knn has made the Gaussians of points */
     /* so many cameras on an orbit judged, as the scene has none; 0: the scene's own did */
     uint32_t synthetic;
     const kiln_prune_stats *stats;

@@ -28,16 +28,17 @@ static uint64_t choose_rows(kiln_run *r, const kiln_pruning *p, uint32_t neighbo
     return (rows + page - 1) / page * page;
 }
 
-kiln_status kiln_pruning_foresee_strays(kiln_run *r, const kiln_pruning *p, kiln_error *err)
+kiln_status kiln_pruning_least_strays(const kiln_pruning *p, uint64_t *least, kiln_error *err)
 {
     double sigmas;
     uint32_t neighbors;
+    *least = 0;
     KILN_TRY(kiln_outlier_sor_parse(p->o->rules.outlier_sor, &neighbors, &sigmas, err));
     if (neighbors == 0) return KILN_OK;
     uint64_t rows = p->o->outlier_range;
     if (!rows && p->input->count > STRAY_RANGE_ROWS_LEAST) rows = STRAY_RANGE_ROWS_LEAST;
-    kiln_run_foresee_parent(r, kiln_pruning_stray_bytes(p) + 2 * kiln_pruning_strays_bytes(p));
-    return kiln_run_need_ram(r, strays_ram(p, neighbors, rows), "stray rows", err);
+    *least = strays_ram(p, neighbors, rows);
+    return KILN_OK;
 }
 
 static kiln_hash stray_key(kiln_run *r, const kiln_pruning *p, const kiln_prune_sor *sor)

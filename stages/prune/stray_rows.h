@@ -7,11 +7,9 @@
 
 #include "stages/prune/pruning.h"
 
-/* Announces what the unit takes, before the first unit runs. Nothing where the rule is off.
- * KILN_E_CAP: --ram has no room for it.
- */
-kiln_status kiln_pruning_foresee_strays(kiln_run *r, const kiln_pruning *p,
-                                        kiln_error *err) KILN_MUST_CHECK;
+/* Bytes that the unit takes at least; 0 where the rule is off. */
+kiln_status kiln_pruning_least_strays(const kiln_pruning *p, uint64_t *least,
+                                      kiln_error *err) KILN_MUST_CHECK;
 /* Makes p->strays. Does nothing if the rule is off. Fails as kiln_run_units. */
 kiln_status kiln_pruning_find_strays(kiln_run *r, kiln_pruning *p, kiln_error *err) KILN_MUST_CHECK;
 

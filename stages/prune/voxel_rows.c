@@ -37,13 +37,12 @@ static kiln_status parse_voxel_rules(const kiln_pruning *p, kiln_voxel_rule out[
     return kiln_filter_cluster_parse(p->o->rules.filter_cluster, &out[1], err);
 }
 
-kiln_status kiln_pruning_foresee_voxels(kiln_run *r, const kiln_pruning *p, kiln_error *err)
+kiln_status kiln_pruning_least_voxels(const kiln_pruning *p, uint64_t *least, kiln_error *err)
 {
     kiln_voxel_rule rules[2];
     KILN_TRY(parse_voxel_rules(p, rules, err));
-    if (!rules[0].on && !rules[1].on) return KILN_OK;
-    kiln_run_foresee_parent(r, kiln_pruning_stray_bytes(p) + 2 * kiln_pruning_strays_bytes(p));
-    return kiln_run_need_ram(r, voxels_ram(p, least_capacity(p)), "the voxels", err);
+    *least = rules[0].on || rules[1].on ? voxels_ram(p, least_capacity(p)) : 0;
+    return KILN_OK;
 }
 
 /* In how many parts the grid is taken changes no result. */

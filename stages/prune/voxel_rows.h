@@ -6,10 +6,9 @@
 
 #include "stages/prune/pruning.h"
 
-/* Announces what the units take, before the first unit runs. Nothing where the rules are off.
- * KILN_E_CAP: --ram has no room for them. */
-kiln_status kiln_pruning_foresee_voxels(kiln_run *r, const kiln_pruning *p,
-                                        kiln_error *err) KILN_MUST_CHECK;
+/* Bytes that a unit takes at least; 0 where the rules are off. */
+kiln_status kiln_pruning_least_voxels(const kiln_pruning *p, uint64_t *least,
+                                      kiln_error *err) KILN_MUST_CHECK;
 /* Adds their rows to p->strays, and makes p->cluster. Fails as kiln_run_units. */
 kiln_status kiln_pruning_search_voxels(kiln_run *r, kiln_pruning *p,
                                        kiln_error *err) KILN_MUST_CHECK;

@@ -5,6 +5,7 @@
 #include "base/count.h"
 #include "base/log.h"
 #include "base/quote.h"
+#include "base/vec3.h"
 #include "stages/engine/json_text.h"
 #include "stages/engine/meaning.h"
 #include "stages/frame/view_detail.h"
@@ -412,32 +413,86 @@ static kiln_status report_background(const kiln_render_plan *s, const kiln_outsi
                : no_memory_for_results(err);
 }
 
-/* An orbit of our own around the whole scene runs around its sky or walls, too, if it has them. */
+/* Another orbit, for a sentence. */
+typedef struct {
+    double radius, height, centre[3];
+} proposed_orbit;
+
+static void name_orbit(const proposed_orbit *p, const kiln_manifest *m, char out[KILN_PATH_MAX])
+{
+    (void)snprintf(out, KILN_PATH_MAX,
+                   "kiln render '%s' --orbit 8,radius=%.3g,height=%.3g,centre=%.6g:%.6g:%.6g -o "
+                   "look/",
+                   kiln_manifest_path(m), p->radius, p->height, p->centre[0] + 0.0,
+                   p->centre[1] + 0.0, p->centre[2] + 0.0); /* not -0 */
+}
+
+static double orbit_distance(const kiln_camera *c, const double centre[3])
+{
+    double at[3];
+    kiln_pose_centre(c->r, c->t, at);
+    for (int a = 0; a < 3; a++) at[a] -= centre[a];
+    return kiln_vec3_length(at);
+}
+
+/* Says whether what is drawn is that much smaller than what the orbit runs around, which only
+ * pruning makes of it, and can be seen from around itself: *out does so. */
+static bool is_remainder(const kiln_render_plan *s, const kiln_scene_core *core,
+                         proposed_orbit *out)
+{
+    enum { SMALLER = 3 };
+    kiln_camera around[KILN_ORBIT_CAMERAS];
+    double lo[3], hi[3];
+    for (int a = 0; a < 3; a++) {
+        lo[a] = core->lo[a] + s->scene.origin[a];
+        hi[a] = core->hi[a] + s->scene.origin[a];
+        out->centre[a] = (lo[a] + hi[a]) / 2;
+    }
+    kiln_orbit(s->scene.up_axis, lo, hi, around);
+    const double distance = orbit_distance(&around[0], out->centre);
+    out->radius = KILN_ORBIT_ACROSS * distance;
+    out->height = KILN_ORBIT_ABOVE * distance;
+    return core->radius > 0 && orbit_distance(&s->cameras[0], out->centre) > SMALLER * distance &&
+           !kiln_scene_core_is_hidden(core, s->scene.origin, around, KILN_ORBIT_CAMERAS);
+}
+
+/* An orbit of our own around the whole scene runs around its sky or walls, too, if it has them, and
+ * around all that pruning has dropped. */
 static kiln_status report_orbit(kiln_run *r, const kiln_render_plan *s, json_t *out,
                                 kiln_error *err)
 {
     kiln_manifest *m = kiln_run_manifest(r);
     kiln_layer *layer;
-    kiln_distance_prior within;
-    char sentence[KILN_PATH_MAX + 512];
-    double centre[3];
-    if (s->against || s->n_cameras == 0 || !s->cameras[0].synthetic) return KILN_OK;
+    kiln_scene_core core;
+    proposed_orbit other;
+    char command[KILN_PATH_MAX], sentence[KILN_PATH_MAX + 512];
+    if (s->against || s->n_cameras == 0) return KILN_OK;
+    for (uint32_t i = 0; i < s->n_cameras; i++)
+        if (!s->cameras[i].synthetic) return KILN_OK;
     if (kiln_orbit_is_inner(&s->cameras[0])) return KILN_OK;
     KILN_TRY(kiln_layer_current(m, s->kind, &layer, err));
-    const kiln_status st =
-        kiln_distance_prior_find(m, &s->scene, layer, s->cameras, s->n_cameras, &within, err);
+    const kiln_status st = kiln_scene_core_find(m, layer, &core, err);
     kiln_layer_free(layer);
-    if (st != KILN_OK || !(within.radius > 0)) return st;
-    for (int a = 0; a < 3; a++) centre[a] = s->scene.origin[a] + within.middle[a];
-    (void)snprintf(sentence, sizeof sentence,
-                   "the orbit is outside of what surrounds the scene (sky, walls), and the "
-                   "pictures may show only that; give cameras "
-                   "with --cameras FILE, or look from inside: kiln render '%s' --orbit "
-                   "8,radius=%.3g,height=%.3g,"
-                   "centre=%.6g:%.6g:%.6g -o look/",
-                   kiln_manifest_path(m), KILN_ORBIT_INNER_ACROSS * within.radius,
-                   KILN_ORBIT_INNER_ABOVE * within.radius, centre[0] + 0.0, centre[1] + 0.0,
-                   centre[2] + 0.0); /* not -0 */
+    KILN_TRY(st);
+    if (is_remainder(s, &core, &other)) {
+        name_orbit(&other, m, command);
+        (void)snprintf(sentence, sizeof sentence,
+                       "the orbit runs around the whole scene, in which what pruning has left is "
+                       "small; to look at that: %s",
+                       command);
+    } else {
+        if (!kiln_scene_core_is_hidden(&core, s->scene.origin, s->cameras, s->n_cameras))
+            return KILN_OK;
+        other.radius = KILN_ORBIT_INNER_ACROSS * core.radius;
+        other.height = KILN_ORBIT_INNER_ABOVE * core.radius;
+        for (int a = 0; a < 3; a++) other.centre[a] = s->scene.origin[a] + core.middle[a];
+        name_orbit(&other, m, command);
+        (void)snprintf(sentence, sizeof sentence,
+                       "the orbit is outside of what surrounds the scene (sky, walls), and the "
+                       "pictures may show only that; give cameras with --cameras FILE, or look "
+                       "from inside: %s",
+                       command);
+    }
     kiln_warn("%s", sentence);
     return kiln_meaning_put(out, err, "%s", sentence);
 }

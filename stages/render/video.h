@@ -58,7 +58,7 @@ kiln_video_frame kiln_video_frame_of(const kiln_video *v, uint64_t i);
 /* Has the next list's results written. Until kiln_run_takes(r, NULL). */
 void kiln_video_take(kiln_run *r, kiln_video *v);
 /* Ends the stream when all frames are written: the file has its name then. KILN_E_IO,
- * KILN_E_INTERRUPTED, KILN_E_TERMINATED. */
+ * KILN_E_INTERRUPTED, KILN_E_TERMINATED, KILN_E_HANGUP. */
 kiln_status kiln_video_finish(kiln_run *r, kiln_video *v, kiln_error *err) KILN_MUST_CHECK;
 /* Releases everything, and removes a file that is not whole. */
 void kiln_video_close(kiln_run *r, kiln_video *v);

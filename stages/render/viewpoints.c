@@ -484,24 +484,29 @@ static kiln_status crop(kiln_camera *c, const rectangle *r, kiln_error *err)
     return KILN_OK;
 }
 
+kiln_status kiln_viewpoint_size(const kiln_viewpoint_options *o, kiln_camera *c, kiln_error *err)
+{
+    rectangle size = {0}, part = {0};
+    if ((o->size && !read_rectangle(o->size, false, &size)) ||
+        (o->crop && !read_rectangle(o->crop, true, &part)))
+        return kiln_fail(err, KILN_E_BUG, "--size and --crop have been checked");
+    if (o->size) kiln_camera_fit(c, size.width, size.height);
+    if (!isnan(o->scale))
+        kiln_camera_resize(c, kiln_camera_scaled(c->width, o->scale),
+                           kiln_camera_scaled(c->height, o->scale));
+    if (o->crop) KILN_TRY(crop(c, &part, err));
+    if ((uint64_t)c->width * c->height > KILN_PICTURE_MAX)
+        return kiln_fail(err, KILN_E_USAGE,
+                         "camera '%s' would have %ux%u pixels; a picture has at most %llu", c->name,
+                         c->width, c->height, (unsigned long long)KILN_PICTURE_MAX);
+    return KILN_OK;
+}
+
 static kiln_status set_sizes(const kiln_viewpoint_options *o, kiln_viewpoints *v, kiln_error *err)
 {
-    rectangle size = {0};
-    if ((o->size && !read_rectangle(o->size, false, &size)) ||
-        (o->crop && !read_rectangle(o->crop, true, &v->crop)))
-        return kiln_fail(err, KILN_E_BUG, "--size and --crop have been checked");
-    for (uint32_t i = 0; i < v->n; i++) {
-        kiln_camera *c = &v->cameras[i];
-        if (o->size) kiln_camera_fit(c, size.width, size.height);
-        if (!isnan(o->scale))
-            kiln_camera_resize(c, kiln_camera_scaled(c->width, o->scale),
-                               kiln_camera_scaled(c->height, o->scale));
-        if (o->crop) KILN_TRY(crop(c, &v->crop, err));
-        if ((uint64_t)c->width * c->height > KILN_PICTURE_MAX)
-            return kiln_fail(err, KILN_E_USAGE,
-                             "camera '%s' would have %ux%u pixels; a picture has at most %llu",
-                             c->name, c->width, c->height, (unsigned long long)KILN_PICTURE_MAX);
-    }
+    if (o->crop && !read_rectangle(o->crop, true, &v->crop))
+        return kiln_fail(err, KILN_E_BUG, "--crop has been checked");
+    for (uint32_t i = 0; i < v->n; i++) KILN_TRY(kiln_viewpoint_size(o, &v->cameras[i], err));
     v->sized_by = o->crop ? "--crop" : o->size ? "--size" : NULL;
     v->own = v->own && !o->size && !o->crop && isnan(o->scale);
     return KILN_OK;

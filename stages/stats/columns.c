@@ -13,6 +13,7 @@ static void add_column(kiln_stats_columns *out, const char *name, kiln_type type
     (void)snprintf(c->name, sizeof c->name, "%s", name);
     c->type = type;
     c->data = data;
+    c->origin = 0;
     c->is_extra = false;
 }
 
@@ -55,13 +56,21 @@ static const char *const xyz[] = {"x", "y", "z", NULL},
                          *const dc[] = {"f_dc_0", "f_dc_1", "f_dc_2", NULL},
                          *const rgb[] = {"red", "green", "blue", NULL};
 
+/* Of the positions, if there are any. */
+static void set_origin(kiln_stats_columns *out, const double origin[3])
+{
+    const uint32_t x = kiln_stats_column_find(out, "x");
+    for (uint32_t a = 0; a < 3 && x != UINT32_MAX; a++) out->at[x + a].origin = origin[a];
+}
+
 void kiln_stats_columns_of_rows(const kiln_source_info *info, const kiln_rows *rows,
-                                kiln_stats_columns *out)
+                                const double origin[3], kiln_stats_columns *out)
 {
     static const kiln_rows none;
     const kiln_rows *r = rows ? rows : &none;
     out->n = 0;
     add_components(out, xyz, KILN_TYPE_F64, r->means, r->n);
+    set_origin(out, origin);
     if (info->kind == KILN_SCENE_SPLATS) {
         add_components(out, rot, KILN_TYPE_F32, r->quats, r->n);
         add_components(out, scale, KILN_TYPE_F32, r->log_scales, r->n);
@@ -76,7 +85,7 @@ void kiln_stats_columns_of_rows(const kiln_source_info *info, const kiln_rows *r
 }
 
 void kiln_stats_columns_of_chunk(const kiln_chunk *c, const void *const *planes,
-                                 kiln_stats_columns *out)
+                                 const double origin[3], kiln_stats_columns *out)
 {
     static const struct {
         const char *plane;
@@ -89,6 +98,7 @@ void kiln_stats_columns_of_chunk(const kiln_chunk *c, const void *const *planes,
         if ((p = kiln_chunk_plane(c, known[k].plane)))
             add_components(out, known[k].names, p->type, planes ? planes[p - c->planes] : NULL,
                            c->count);
+    set_origin(out, origin);
     if ((p = kiln_chunk_plane(c, "shN"))) {
         uint32_t degree = 1;
         while (degree < 4 && kiln_sh_components(degree) < p->components) degree++;

@@ -10,6 +10,7 @@ typedef struct {
     char name[96];
     kiln_type type;
     const void *data; /* [n]; NULL: of a list of names */
+    double origin;    /* numbers are counted relative to it: float32 would lose far coordinates */
     bool is_extra;    /* of unknown meaning, or none that a picture shows */
 } kiln_stats_column;
 
@@ -18,22 +19,24 @@ typedef struct {
     kiln_stats_column at[KILN_STATS_COLUMNS];
 } kiln_stats_columns;
 
-/* Of rows as a reader gives them; rows NULL: the names alone. */
+/* Of rows as a reader gives them; rows NULL: the names alone. origin: the scene's. */
 void kiln_stats_columns_of_rows(const kiln_source_info *info, const kiln_rows *rows,
-                                kiln_stats_columns *out);
-/* Of a chunk; planes[k] is the data of plane k, or planes is NULL. */
+                                const double origin[3], kiln_stats_columns *out);
+/* Of a chunk, whose means are relative to the origin already; planes[k] is the data of plane k, or
+ * planes is NULL. */
 void kiln_stats_columns_of_chunk(const kiln_chunk *c, const void *const *planes,
-                                 kiln_stats_columns *out);
+                                 const double origin[3], kiln_stats_columns *out);
 /* The index of a column; UINT32_MAX: there is none. */
 uint32_t kiln_stats_column_find(const kiln_stats_columns *c, const char *name);
-/* A number of it as float32, in which quantiles are counted. */
+/* A number of it as float32, in which quantiles are counted. Doubles that have an origin are those
+ * of rows. */
 static inline float kiln_stats_value(const kiln_stats_column *c, uint64_t i)
 {
     switch (c->type) {
     case KILN_TYPE_F32:
         return ((const float *)c->data)[i];
     case KILN_TYPE_F64:
-        return (float)((const double *)c->data)[i];
+        return (float)(((const double *)c->data)[i] - c->origin);
     case KILN_TYPE_U32:
         return (float)((const uint32_t *)c->data)[i];
     case KILN_TYPE_I32:

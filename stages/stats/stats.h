@@ -16,6 +16,7 @@ enum { KILN_STATS_VIEWS = 4096 };
 
 typedef struct {
     const char *pairs, *cameras; /* NULL: not given */
+    const char *orbit;           /* the name of an option of the orbit that is given, or NULL */
     kiln_view_options view;
     uint32_t layer;
 } kiln_stats_options;

@@ -1,5 +1,5 @@
-/* stats_make -- see stats.h. The parent: which rows, three passes over their columns, then one over
- * their pairs. */
+/* stats_make -- see stats.h. The parent: which rows, three passes over their columns; then for
+ * pairs one over where they lie, if there are no cameras, and one that counts. */
 #include "stages/stats/stats.h"
 
 #include "base/checked.h"
@@ -7,7 +7,8 @@
 #include "base/memory.h"
 #include "base/minmax.h"
 #include "schema/layers.h"
-#include "stages/cameras/orbit.h"
+#include "stages/import/import_options.h"
+#include "stages/import/own_cameras.h"
 
 #include <math.h>
 #include <stdio.h>
@@ -45,7 +46,8 @@ static kiln_status open_layer(kiln_run *r, const char *path, kiln_stats *s, kiln
     (void)snprintf(s->format, sizeof s->format, "manifest");
     s->n_blocks = s->layer->n_chunks;
     s->n_rows = s->layer->count;
-    if (s->n_blocks) kiln_stats_columns_of_chunk(&s->layer->chunks[0], NULL, &s->columns);
+    if (s->n_blocks)
+        kiln_stats_columns_of_chunk(&s->layer->chunks[0], NULL, s->scene.origin, &s->columns);
     return KILN_OK;
 }
 
@@ -58,12 +60,13 @@ static kiln_status open_file(kiln_run *r, const char *path, kiln_stats *s, kiln_
     KILN_TRY(kiln_plain_rows_find(files, 1, kiln_stats_given.cameras, &s->rows, err));
     KILN_TRY(kiln_plain_rows_open(r, near, &s->rows, err));
     kiln_import_result *i = &s->rows.in;
+    i->up = kiln_import_given_up();
     i->counts.read = i->counts.kept = i->scan.info.n_rows;
     KILN_TRY(kiln_import_scene(i, &s->scene, err));
     (void)snprintf(s->format, sizeof s->format, "%s", i->parts[0].reader->name);
     s->n_blocks = i->scan.n_blocks;
     s->n_rows = i->scan.info.n_rows;
-    kiln_stats_columns_of_rows(&i->scan.info, NULL, &s->columns);
+    kiln_stats_columns_of_rows(&i->scan.info, NULL, s->scene.origin, &s->columns);
     return KILN_OK;
 }
 
@@ -121,12 +124,14 @@ static kiln_status share_facts(const kiln_stats *s, const kiln_stats_shared *sha
 static kiln_status run_pass(kiln_run *r, const kiln_stats *s, uint32_t pass, unit_list *l,
                             kiln_error *err)
 {
-    const kiln_stats_shared shared = {.pass = pass,
-                                      .n_columns = s->columns.n,
-                                      .n_views = pass == KILN_STATS_PAIRS ? s->n_views : 0,
-                                      .of_layer = s->of_layer,
-                                      .kind = s->of_layer ? kiln_layer_kind_find(s->layer->kind)
-                                                          : KILN_LAYER_source};
+    const kiln_stats_shared shared = {
+        .pass = pass,
+        .n_columns = s->columns.n,
+        .n_views = pass == KILN_STATS_PAIRS ? s->n_views : 0,
+        .of_layer = s->of_layer,
+        .kind = s->of_layer ? kiln_layer_kind_find(s->layer->kind) : KILN_LAYER_source,
+        .origin = {s->scene.origin[0], s->scene.origin[1], s->scene.origin[2]},
+        .stride = kiln_scene_core_stride(s->n_rows)};
     const uint64_t counts =
         pass < KILN_STATS_PASSES
             ? s->columns.n * (uint64_t)kiln_stats_counters(pass) * sizeof(uint32_t)
@@ -139,7 +144,8 @@ static kiln_status run_pass(kiln_run *r, const kiln_stats *s, uint32_t pass, uni
     for (uint64_t u = 0; u < l->n; u++) {
         const uint32_t first = (uint32_t)(s->n_blocks * u / l->n),
                        end = (uint32_t)(s->n_blocks * (u + 1) / l->n);
-        l->requests[u] = (kiln_stats_request){first, end - first};
+        l->requests[u] =
+            (kiln_stats_request){first, end - first, s->of_layer ? 0 : s->rows.requests[first].row};
         l->units[u] =
             (kiln_unit){.payload = &l->requests[u],
                         .payload_bytes = sizeof l->requests[u],
@@ -153,8 +159,10 @@ static kiln_status run_pass(kiln_run *r, const kiln_stats *s, uint32_t pass, uni
         (void)snprintf(l->units[u].name, sizeof l->units[u].name, "rows %llu",
                        (unsigned long long)u);
     }
-    return kiln_run_units(r, pass == KILN_STATS_PAIRS ? "counting pairs" : "measuring", l->units,
-                          l->n, err);
+    static const char *const what[] = {
+        [KILN_STATS_PLACES] = "placing cameras", [KILN_STATS_PAIRS] = "counting pairs"};
+    return kiln_run_units(r, pass < KILN_STATS_PASSES ? "measuring" : what[pass], l->units, l->n,
+                          err);
 }
 
 /* ---- what comes back ------------------------------------------------------------------------- */
@@ -276,16 +284,60 @@ kiln_status kiln_stats_size(const char *text, uint32_t size[2], kiln_error *err)
                      text);
 }
 
-/* Those of --cameras, of the manifest, or eight on a circle. */
+/* Adds what a unit found; *sample grows. */
+static kiln_status take_places(kiln_run *r, const kiln_unit *u, kiln_own_scene *own,
+                               kiln_buffer *sample, kiln_error *err)
+{
+    float box[2][3];
+    void *rows = NULL;
+    uint64_t bytes;
+    KILN_TRY(kiln_unit_struct(r, u, KILN_STATS_BOX, box, sizeof box, err));
+    for (int a = 0; a < 3; a++) {
+        own->lo[a] = fmin(own->lo[a], (double)box[0][a]);
+        own->hi[a] = fmax(own->hi[a], (double)box[1][a]);
+    }
+    KILN_TRY(kiln_unit_data(r, u, KILN_STATS_SAMPLE, &rows, &bytes, err));
+    const kiln_status st = bytes ? kiln_buffer_put(sample, rows, bytes, err) : KILN_OK;
+    free(rows);
+    return st;
+}
+
+/* Those that kiln-import places: the same where it drops no row. */
+static kiln_status place_cameras(kiln_run *r, kiln_stats *s, kiln_error *err)
+{
+    enum { LOW = 2, HIGH = 6 }; /* of kiln_stats_thousandths: the central 96 % */
+    unit_list l = {0};
+    kiln_buffer sample = {0};
+    kiln_own_scene own = {.up = s->scene.up_axis,
+                          .lo = {INFINITY, INFINITY, INFINITY},
+                          .hi = {-INFINITY, -INFINITY, -INFINITY}};
+    if (!central_box(s, LOW, HIGH, own.inner_lo, own.inner_hi)) return KILN_OK;
+    memcpy(own.origin, s->scene.origin, sizeof own.origin);
+    kiln_status st = run_pass(r, s, KILN_STATS_PLACES, &l, err);
+    for (uint64_t u = 0; u < l.n && st == KILN_OK; u++)
+        st = take_places(r, &l.units[u], &own, &sample, err);
+    release_units(&l);
+    const uint64_t n = sample.size / (4 * sizeof(float));
+    if (st == KILN_OK) st = kiln_scene_core_of((const float *)sample.data, n, &own.core, err);
+    kiln_buffer_release(&sample);
+    if (st != KILN_OK || n == 0) return st;
+    KILN_TRY(KILN_ALLOC(&s->own_cameras, KILN_ORBIT_CAMERAS, "cameras", err));
+    kiln_own_cameras_say_inside(kiln_own_cameras_make(&own, s->own_cameras));
+    s->cameras = s->own_cameras;
+    s->n_views = KILN_ORBIT_CAMERAS;
+    return KILN_OK;
+}
+
+/* Those of --cameras, of the manifest, or eight on an orbit. */
 static kiln_status choose_cameras(kiln_run *r, kiln_stats *s, kiln_error *err)
 {
-    double lo[3], hi[3];
     const kiln_camera_set *set = &s->rows.in.data.set;
     if (s->of_layer && !kiln_stats_given.cameras)
         KILN_TRY(kiln_cameras_get(kiln_run_manifest(r), &s->own_cameras, &s->n_views, err));
-    if (s->of_layer && kiln_stats_given.cameras)
+    const char *given = kiln_stats_given.cameras ? "cameras" : kiln_stats_given.orbit;
+    if (s->of_layer && given)
         return kiln_fail(err, KILN_E_USAGE,
-                         "--cameras is for files; of a manifest its own cameras are taken");
+                         "--%s is for files; of a manifest its own cameras are taken", given);
     s->cameras = s->own_cameras;
     if (!s->of_layer && set->n_cameras) {
         s->cameras = set->cameras;
@@ -294,12 +346,7 @@ static kiln_status choose_cameras(kiln_run *r, kiln_stats *s, kiln_error *err)
     if (s->n_views > KILN_STATS_VIEWS)
         return kiln_fail(err, KILN_E_USAGE, "%u cameras are too many for --pairs, which takes %d",
                          s->n_views, KILN_STATS_VIEWS);
-    if (s->n_views || !central_box(s, 2, 6, lo, hi)) return KILN_OK;
-    KILN_TRY(KILN_ALLOC(&s->own_cameras, KILN_ORBIT_CAMERAS, "cameras", err));
-    kiln_orbit(s->scene.up_axis, lo, hi, s->own_cameras);
-    s->cameras = s->own_cameras;
-    s->n_views = KILN_ORBIT_CAMERAS;
-    return KILN_OK;
+    return s->n_views || s->of_layer ? KILN_OK : place_cameras(r, s, err);
 }
 
 /* A camera of another size sees as much of the scene along the shorter side. */

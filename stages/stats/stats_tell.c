@@ -20,24 +20,24 @@
 enum { BOX_PAIR_BYTES = 24 };
 static const double C0 = 0.28209479177387814; /* 1/(2 sqrt pi), Y_0^0 */
 
-static double as_told(const char *column, double v)
+static double as_told(const kiln_stats_column *c, double v)
 {
-    if (strncmp(column, "scale_", 6) == 0) return exp(v);
-    if (strcmp(column, "opacity") == 0) return 1 / (1 + exp(-v));
-    return strncmp(column, "f_dc_", 5) == 0 ? 0.5 + C0 * v : v;
+    if (strncmp(c->name, "scale_", 6) == 0) return exp(v);
+    if (strcmp(c->name, "opacity") == 0) return 1 / (1 + exp(-v));
+    return strncmp(c->name, "f_dc_", 5) == 0 ? 0.5 + C0 * v : v + c->origin;
 }
 
 static double quantile_told(const kiln_stats *s, uint32_t c, uint32_t q)
 {
     return s->of[c].moments.n
-               ? as_told(s->columns.at[c].name, (double)kiln_stats_quantile(&s->of[c].search, q))
+               ? as_told(&s->columns.at[c], (double)kiln_stats_quantile(&s->of[c].search, q))
                : (double)NAN;
 }
 
 static double bound_told(const kiln_stats *s, uint32_t c, bool most)
 {
     const kiln_stats_moments *m = &s->of[c].moments;
-    return m->n ? as_told(s->columns.at[c].name, (double)(most ? m->max : m->min)) : (double)NAN;
+    return m->n ? as_told(&s->columns.at[c], (double)(most ? m->max : m->min)) : (double)NAN;
 }
 
 static double deviation(const kiln_stats_moments *m)
@@ -56,7 +56,7 @@ static double get_median(const kiln_stats *s, uint32_t c)
 }
 static double get_mean(const kiln_stats *s, uint32_t c)
 {
-    return s->of[c].moments.n ? as_told(s->columns.at[c].name, s->of[c].moments.mean) : (double)NAN;
+    return s->of[c].moments.n ? as_told(&s->columns.at[c], s->of[c].moments.mean) : (double)NAN;
 }
 static double get_deviation(const kiln_stats *s, uint32_t c)
 {
@@ -215,12 +215,29 @@ static kiln_status report_stats(kiln_run *r, const char *path, const kiln_stats 
 
 /* ---- text ------------------------------------------------------------------------------------ */
 
-/* At most nine characters. */
-static const char *number_text(double v, char out[32])
+enum { CELLS = 5, CELL = 32, DIGITS = 4, WIDTH = 9 };
+/* What the table shows of a column. */
+typedef char number_cells[CELLS][CELL];
+
+/* At most nine characters with DIGITS. */
+static void number_text(double v, int digits, char out[CELL])
 {
-    (void)snprintf(out, 32, "%.4g", v);
-    if (strlen(out) > 9) (void)snprintf(out, 32, "%.2g", v);
-    return out;
+    (void)snprintf(out, CELL, "%.*g", digits, v);
+    if (digits == DIGITS && strlen(out) > WIDTH) (void)snprintf(out, CELL, "%.2g", v);
+}
+
+static int decimal_exponent(double v) { return (int)floor(log10(fabs(v))); }
+
+/* How many digits tell the central numbers low and high apart as well as DIGITS tell those of a
+ * column that begins at 0: one more for each power of ten that they are away from it. */
+static int digits_of(double low, double high)
+{
+    enum { OF_FLOAT = 7, MOST = 15 }; /* MOST: of a double */
+    const double away = fmax(fabs(low), fabs(high));
+    if (!(high > low)) return OF_FLOAT;
+    if (!isfinite(away)) return DIGITS;
+    const int more = decimal_exponent(away) - decimal_exponent(high - low);
+    return more < 0 ? DIGITS : more > MOST - DIGITS ? MOST : DIGITS + more;
 }
 
 static void bars_text(const kiln_stats_of_column *c, char out[KILN_STATS_BARS + 1])
@@ -245,31 +262,59 @@ static bool is_opacity(const kiln_stats *s, uint32_t c)
     return strcmp(s->columns.at[c].name, "opacity") == 0;
 }
 
-static void print_column(const kiln_stats *s, uint32_t c)
+/* min, 1 %, median, 99 %, max */
+static void take_cells(const kiln_stats *s, uint32_t c, number_cells out)
 {
     enum { LOW = 1, HIGH = 7 }; /* 1 %, 99 % */
-    char t[5][32], bars[KILN_STATS_BARS + 1];
+    const double v[CELLS] = {bound_told(s, c, false), quantile_told(s, c, LOW),
+                             quantile_told(s, c, KILN_STATS_MEDIAN), quantile_told(s, c, HIGH),
+                             bound_told(s, c, true)};
+    const int digits = v[1] < v[3] ? digits_of(v[1], v[3]) : digits_of(v[0], v[4]);
+    for (int i = 0; i < CELLS; i++) number_text(v[i], digits, out[i]);
+}
+
+static void print_column(const kiln_stats *s, uint32_t c, int width)
+{
+    number_cells t;
+    char bars[KILN_STATS_BARS + 1];
     const kiln_stats_moments *m = &s->of[c].moments;
     bars_text(&s->of[c], bars);
-    kiln_print(
-        "%-10.10s %9s %9s %9s %9s %9s %5llu %s", s->columns.at[c].name,
-        number_text(bound_told(s, c, false), t[0]), number_text(quantile_told(s, c, LOW), t[1]),
-        number_text(quantile_told(s, c, KILN_STATS_MEDIAN), t[2]),
-        number_text(quantile_told(s, c, HIGH), t[3]), number_text(bound_told(s, c, true), t[4]),
-        (unsigned long long)(m->nan + m->inf), bars);
+    take_cells(s, c, t);
+    kiln_print("%-10.10s %*s %*s %*s %*s %*s %5llu %s", s->columns.at[c].name, width, t[0], width,
+               t[1], width, t[2], width, t[3], width, t[4], (unsigned long long)(m->nan + m->inf),
+               bars);
 }
 
 /* The coefficients above degree 0 are many and alike. */
+static bool is_shown(const kiln_stats *s, uint32_t c, bool all)
+{
+    return all || strncmp(s->columns.at[c].name, "f_rest_", 7) != 0;
+}
+
+static int table_width(const kiln_stats *s, bool all)
+{
+    number_cells t;
+    int width = WIDTH;
+    for (uint32_t c = 0; c < s->columns.n; c++) {
+        if (!is_shown(s, c, all)) continue;
+        take_cells(s, c, t);
+        for (int i = 0; i < CELLS; i++)
+            width = (int)strlen(t[i]) > width ? (int)strlen(t[i]) : width;
+    }
+    return width;
+}
+
 static void print_columns(const kiln_stats *s, bool all)
 {
     uint64_t rest = 0, bad = 0, any = 0, opacities = 0;
     float lo = INFINITY, hi = -INFINITY;
-    kiln_print("%-10s %9s %9s %9s %9s %9s %5s %s", "column", "min", "1 %", "median", "99 %", "max",
-               "bad", "histogram");
+    const int width = table_width(s, all);
+    kiln_print("%-10s %*s %*s %*s %*s %*s %5s %s", "column", width, "min", width, "1 %", width,
+               "median", width, "99 %", width, "max", "bad", "histogram");
     for (uint32_t c = 0; c < s->columns.n; c++) {
         const kiln_stats_moments *m = &s->of[c].moments;
-        if (all || strncmp(s->columns.at[c].name, "f_rest_", 7) != 0) {
-            print_column(s, c);
+        if (is_shown(s, c, all)) {
+            print_column(s, c, width);
             continue;
         }
         rest++;

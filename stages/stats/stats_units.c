@@ -72,12 +72,13 @@ static kiln_status read_columns(stats_pass *p, uint32_t block, uint64_t *n, kiln
     if (p->layer) {
         const kiln_chunk *c = &p->layer->chunks[block];
         KILN_TRY(read_chunk_planes(p, c, err));
-        kiln_stats_columns_of_chunk(c, (const void *const *)p->planes, &p->columns);
+        kiln_stats_columns_of_chunk(c, (const void *const *)p->planes, p->shared->origin,
+                                    &p->columns);
         *n = c->count;
     } else {
         KILN_TRY(kiln_plain_reader_raw(p->plain, block, &b, err));
         kiln_block_raw(b, &info, &rows);
-        kiln_stats_columns_of_rows(info, rows, &p->columns);
+        kiln_stats_columns_of_rows(info, rows, p->shared->origin, &p->columns);
         *n = rows->n;
     }
     return p->columns.n == p->shared->n_columns
@@ -198,6 +199,51 @@ static kiln_status read_geometry(stats_pass *p, uint32_t block, geometry *g, kil
     return KILN_OK;
 }
 
+/* ---- places ---------------------------------------------------------------------------------- */
+
+typedef struct {
+    float box[2][3];
+    uint64_t row; /* of the sanitised ones: the next */
+    kiln_buffer sample;
+} places;
+
+static kiln_status take_places(const stats_pass *p, const geometry *g, places *out, kiln_error *err)
+{
+    const uint64_t n = g->n, stride = p->shared->stride;
+    for (uint64_t a = 0; a < 3; a++)
+        for (uint64_t i = 0; i < n; i++) {
+            out->box[0][a] = fminf(out->box[0][a], g->means[a * n + i]);
+            out->box[1][a] = fmaxf(out->box[1][a], g->means[a * n + i]);
+        }
+    for (uint64_t i = (stride - out->row % stride) % stride; i < n; i += stride) {
+        const float *s = g->log_scales;
+        const float row[4] = {g->means[i], g->means[n + i], g->means[2 * n + i],
+                              s ? fmaxf(s[i], fmaxf(s[n + i], s[2 * n + i])) : 0};
+        KILN_TRY(kiln_buffer_put(&out->sample, row, sizeof row, err));
+    }
+    out->row += n;
+    return KILN_OK;
+}
+
+static kiln_status find_places(stats_pass *p, const kiln_stats_request *q, kiln_error *err)
+{
+    places out = {.box = {{INFINITY, INFINITY, INFINITY}, {-INFINITY, -INFINITY, -INFINITY}},
+                  .row = q->row};
+    kiln_status st = KILN_OK;
+    geometry g;
+    for (uint32_t i = 0; i < q->n; i++) {
+        KILN_GO(read_geometry(p, q->first + i, &g, err));
+        KILN_GO(take_places(p, &g, &out, err));
+    }
+    KILN_GO(kiln_worker_put(p->w, KILN_STATS_BOX, out.box, sizeof out.box, 1, err));
+    KILN_GO(kiln_worker_put(p->w, KILN_STATS_SAMPLE, out.sample.data, out.sample.size, 1, err));
+done:
+    kiln_buffer_release(&out.sample);
+    return st;
+}
+
+/* ---- counting -------------------------------------------------------------------------------- */
+
 typedef struct {
     kiln_splat2d *splats; /* [rows of the largest block] */
     uint64_t *row_pairs;  /* [tile rows of the largest view] */
@@ -270,6 +316,7 @@ done:
 
 uint64_t kiln_stats_unit_ram(const kiln_stats_shared *s, uint32_t n_blocks, uint64_t rows)
 {
+    if (s->pass == KILN_STATS_PLACES) return (uint64_t)4 << 20;
     if (s->pass == KILN_STATS_PAIRS) return rows * (sizeof(kiln_splat2d) + 64) + (16 << 20);
     const uint64_t outputs =
         (uint64_t)s->n_columns *
@@ -297,11 +344,14 @@ kiln_status kiln_stats_unit(kiln_worker *w, const char *name, const void *payloa
     p->search = (const void *)at;
     p->views = (const void *)at;
     p->packed = at + (shared.pass == KILN_STATS_PAIRS ? shared.n_views * sizeof *p->views
-                      : shared.pass                   ? shared.n_columns * sizeof *p->search
-                                                      : 0);
+                      : shared.pass && shared.pass < KILN_STATS_PASSES
+                          ? shared.n_columns * sizeof *p->search
+                          : 0);
     kiln_status st = open_rows(p, err);
     if (st == KILN_OK)
-        st = shared.pass == KILN_STATS_PAIRS ? count_blocks(p, &q, err) : tally_rows(p, &q, err);
+        st = shared.pass == KILN_STATS_PAIRS    ? count_blocks(p, &q, err)
+             : shared.pass == KILN_STATS_PLACES ? find_places(p, &q, err)
+                                                : tally_rows(p, &q, err);
     close_rows(p);
     free(p);
     return st;

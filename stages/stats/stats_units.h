@@ -8,10 +8,12 @@
 #include "stages/engine/engine.h"
 #include "stages/stats/tally.h"
 
-enum { KILN_STATS_PAIRS = KILN_STATS_PASSES }; /* the pass that counts pairs */
+/* Further passes: where rows of a file lie, for an orbit around them; and pairs. */
+enum { KILN_STATS_PLACES = KILN_STATS_PASSES, KILN_STATS_PAIRS };
 
 typedef struct {
     uint32_t first, n; /* blocks */
+    uint64_t row;      /* the first row of these, in the file */
 } kiln_stats_request;
 
 /* What all units of a pass know. Behind it: a kiln_stats_search for each column (passes 1 and 2),
@@ -22,6 +24,8 @@ typedef struct {
     bool of_layer;
     kiln_layer_kind kind;
     uint32_t unused; /* what follows is aligned to 8 bytes */
+    double origin[3];
+    uint64_t stride; /* of places: every such row */
 } kiln_stats_shared;
 
 /* Of a view. */
@@ -36,6 +40,10 @@ typedef struct {
 #define KILN_STATS_COUNTS "counts"   /* [n_columns][kiln_stats_counters(pass)] u32 */
 #define KILN_STATS_BAR_COUNTS "bars" /* pass 1: [n_columns][KILN_STATS_BARS] u64 */
 #define KILN_STATS_PAIR_COUNTS "pairs"
+/* of places, sanitised: float [2][3] the box of the means, lo above hi if there are none; and float
+ * [][4], as kiln_scene_core_of takes them */
+#define KILN_STATS_BOX "box"
+#define KILN_STATS_SAMPLE "sample"
 kiln_status kiln_stats_unit(kiln_worker *w, const char *name, const void *payload, size_t bytes,
                             kiln_error *err) KILN_MUST_CHECK;
 /* Host memory of the unit beside reading a block of so many rows. */

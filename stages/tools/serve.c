@@ -47,8 +47,8 @@ static const char *const notes[] = {
     "The interactive view needs the viewer, which `make viewer` makes and `make install` installs; "
     "without it the address leads to "
     "the report.",
-    "kiln-serve only reads, and may run during a bake. SIGINT (Ctrl-C) and SIGTERM end it with 130 "
-    "and 143.",
+    "kiln-serve only reads, and may run during a bake. SIGINT (Ctrl-C), SIGTERM and SIGHUP end it "
+    "with 130, 143 and 129.",
     NULL,
 };
 

@@ -18,7 +18,7 @@ static const kiln_opt own[] = {
                      .group = "Pairs"),
     KILN_OPTION_PATH("cameras", &kiln_stats_given.cameras, "FILE",
                      "take the cameras of --pairs from here; else they are those of the manifest, "
-                     "or eight on a circle"),
+                     "or eight on an orbit, as kiln-import places them"),
     KILN_OPTION_ENUM("profile", &kiln_stats_given.view.profile, "NAME", kiln_profile_names + 1,
                      "count the pairs of this renderer", .letter = 'p', .def = "gsplat-1.5",
                      .brief = kiln_profile_brief),
@@ -35,9 +35,15 @@ static const kiln_opt own[] = {
 
 /* How files are read is for kiln-import to say. */
 static const char *const taken[] = {"frame", "lod", "static", "activated", "extra", "max-inflated"};
+/* And where a scene without cameras is looked at from. */
+static const char *const of_pairs[] = {"up", "orbit-at"};
 
-enum { N_OWN = sizeof own / sizeof *own, N_TAKEN = sizeof taken / sizeof *taken };
-static kiln_opt options[N_OWN + N_TAKEN + 1];
+enum {
+    N_OWN = sizeof own / sizeof *own,
+    N_TAKEN = sizeof taken / sizeof *taken,
+    N_OF_PAIRS = sizeof of_pairs / sizeof *of_pairs
+};
+static kiln_opt options[N_OWN + N_TAKEN + N_OF_PAIRS + 1];
 
 static kiln_status check_size(const char *text, kiln_error *err)
 {
@@ -70,16 +76,37 @@ static const kiln_cli cli = {
     .common = kiln_common_options,
     .checks = checks};
 
+static void take_options(const char *const *names, size_t n_names, size_t *n)
+{
+    for (const kiln_opt *o = kiln_import_cli.options; o->name; o++)
+        for (size_t i = 0; i < n_names; i++)
+            if (!strcmp(o->name, names[i])) {
+                options[*n] = *o;
+                options[(*n)++].flags = 0; /* nothing of it is stored */
+            }
+}
+
 static void make_options(void)
 {
     size_t n = 0;
-    for (size_t i = 0; i < N_OWN; i++) options[n++] = own[i];
-    for (const kiln_opt *o = kiln_import_cli.options; o->name; o++)
-        for (size_t i = 0; i < N_TAKEN; i++)
-            if (!strcmp(o->name, taken[i])) {
-                options[n] = *o;
-                options[n++].flags = 0; /* nothing of it is stored */
-            }
+    for (size_t i = 0; i < N_OWN; i++) {
+        if (n > 0 && own[i].group) take_options(of_pairs, N_OF_PAIRS, &n); /* end those of pairs */
+        options[n++] = own[i];
+    }
+    take_options(taken, N_TAKEN, &n);
+}
+
+/* A manifest has cameras of its own, too, which is known later. */
+static kiln_status check_orbit(kiln_error *err)
+{
+    for (size_t i = 0; i < N_OF_PAIRS; i++) {
+        if (!kiln_opt_given(&cli, of_pairs[i])) continue;
+        kiln_stats_given.orbit = of_pairs[i];
+        if (!kiln_stats_given.pairs || kiln_stats_given.cameras)
+            return kiln_fail(err, KILN_E_USAGE, "--%s is for --pairs without --cameras",
+                             of_pairs[i]);
+    }
+    return KILN_OK;
 }
 
 static kiln_status run_stats(kiln_run *r, kiln_error *err)
@@ -87,6 +114,7 @@ static kiln_status run_stats(kiln_run *r, kiln_error *err)
     kiln_stats *s;
     if (kiln_stats_given.cameras && !kiln_stats_given.pairs)
         return kiln_fail(err, KILN_E_USAGE, "--cameras is for --pairs, which says in what size");
+    KILN_TRY(check_orbit(err));
     KILN_TRY(KILN_ALLOC(&s, 1, "statistics", err));
     kiln_status st = kiln_stats_make(r, kiln_run_args(r)->positional[0], s, err);
     if (st == KILN_OK) st = kiln_stats_tell(r, s, err);

@@ -182,6 +182,27 @@ in_the_middle() {
     kill "-$1" $run
     wait $run 2>/dev/null; got=$?
 }
+test_case 'a semicolon in a name, and what stands behind one' && (
+    mkdir semi && cp large/scene.ply 'semi/IN;x.ply' && cp large/scene.ply semi/in.ply && cp large/scene.ply 'semi/p;scale=3' || fail copy
+    must 0 convert --quiet 'semi/IN;x.ply' 'semi/IN;x.ply' 'semi/OUT;x.spz'
+    must 0 "$KILN_BIN/kiln" pipeline --quiet 'semi/IN;x.ply' --devices cpu
+    [ -f 'semi/IN;x.bake/manifest.db' ] || fail "$(ls semi)"
+    must 2 convert semi/in.ply 'semi/in.ply;x' semi/o.ply
+    grep -q "convert: 'semi/in.ply;x': ';x' is none of ;translate=X,Y,Z ;rotate=X,Y,Z ;scale=S" err || fail "$(cat err)"
+    must 3 convert semi/in.ply 'semi/none;x' semi/o.ply
+    grep -q "convert: cannot open 'semi/none;x': No such file" err || fail "$(cat err)"
+    must 2 convert semi/in.ply 'semi/in.ply;scale=x' semi/o.ply
+    grep -q "convert: semi/in.ply;scale=x: --scale takes" err || fail "$(cat err)"
+    must 2 convert 'semi/in.ply;scale=2' semi/o.ply
+    grep -q "'semi/in.ply;scale=2' is the first input, which no ';scale=2' moves; --translate" err || fail "$(cat err)"
+    must 2 convert semi/in.ply 'semi/p;scale=3' semi/o.ply
+    grep -q "the file of that name is 'semi/p;scale=3;scale=1'" err || fail "$(cat err)"
+    must 0 convert --quiet semi/in.ply 'semi/p;scale=3;scale=1' semi/o.ply
+    must 0 convert --quiet 'semi/p;scale=3' semi/in.ply semi/o2.ply
+    must 3 convert semi/in.ply semi semi/o.spz --level 1
+    grep -q "semi' is a folder; only the first input may be one" err || fail "$(cat err)"
+); result
+
 for to in csv html; do # without and with a bake
     test_case "$to, ended in the middle: nothing is left" && (
         mkdir "ended_$to"

@@ -235,16 +235,16 @@ test_case 'a worker that computed for stages before is killed, and another goes 
     [ -z "$(ls "$KILN_TMP/one/" | grep -E 'wal|shm')" ] || fail "the manifest was left open: $(ls "$KILN_TMP/one")"
 ); result
 
-for signal in INT TERM KILL; do
+for signal in INT TERM HUP KILL; do
     test_case "SIG$signal: the stage in hand ends at a clean point, and nothing runs on" && (
         rm -rf "$KILN_TMP/s/bake"
-        KILN_FAULT='unit=0:hang' "$KILN_BIN/kiln" pipeline "$KILN_TMP/s" >/dev/null 2>"$KILN_TMP/err" &
+        KILN_FAULT='unit=0:hang' env --default-signal=HUP "$KILN_BIN/kiln" pipeline "$KILN_TMP/s" >/dev/null 2>"$KILN_TMP/err" &
         pid=$! child=
         for _ in $(seq 200); do child=$(pgrep -P $pid -f 'kiln-import --worker') && break; sleep 0.05; done
         [ -n "$child" ] || fail "no worker was started"
         kill -s $signal $pid
         wait $pid && code=0 || code=$?
-        case $signal in INT) want=130 ;; TERM) want=143 ;; KILL) want=137 ;; esac
+        case $signal in INT) want=130 ;; TERM) want=143 ;; HUP) want=129 ;; KILL) want=137 ;; esac
         [ "$code" = "$want" ] || fail "SIG$signal ends kiln pipeline with $code: $(cat "$KILN_TMP/err")"
         for _ in $(seq 100); do kill -0 "$child" 2>/dev/null || break; sleep 0.05; done
         ! kill -0 "$child" 2>/dev/null || fail "SIG$signal left a worker running"

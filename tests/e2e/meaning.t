@@ -110,6 +110,20 @@ test_case 'the orbit runs inside of a sky by itself' && (
     grep -q 'within a sky' err && grep -q '"name":"inner_0","split":"orbit"' sky.html || fail "the page begins elsewhere: $(cat err)"
 ); result
 
+test_case 'an orbit around more than pruning has left' && (
+    rm -rf s.bake
+    py balls balls.ply
+    must 0 pipeline balls.ply --out s.bake
+    ! grep -q 'the orbit' err || fail "all balls: $(cat err)"
+    must 0 pipeline balls.ply --out s.bake --filter-cluster 0.2,0.5,0.1
+    block render 'the orbit runs around the whole scene, in which what pruning has left is small; to look at that:'
+    around=$(sed -n "s/^kiln-render: warning: .* kiln render 's.bake.manifest.db' \(--orbit .*\) -o look.$/\1/p" err)
+    # shellcheck disable=SC2086
+    must 0 "$KILN_BIN/kiln-render" s.bake/manifest.db $around --size 64x48 -o near/ --devices cpu
+    must 0 "$KILN_BIN/kiln-render" s.bake/manifest.db --size 64x48 -o all/ --devices cpu
+    py larger near/orbit_0000.png all/orbit_0.png || fail "$around does not look at what is left"
+); result
+
 test_case 'an orbit around an object' && (
     rm -rf s.bake
     must 0 pipeline s/scene.ply --out s.bake

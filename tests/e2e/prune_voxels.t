@@ -112,6 +112,24 @@ test_case 'nothing is solid: all is dropped, with a warning' && (
     grep -q 'ALL 1000 Gaussians are dropped' "$T/err" || fail "$(cat "$T/err")"
 ); result
 
+test_case 'of bare points it is said what is judged, and a rule that drops nothing has its line' && (
+    mkdir "$T/bare" && py bare "$T/bare/points.ply" || fail "points"
+    imported "$T/bare" "$T/bare.db"
+    for rule in floaters cluster; do
+        prune "$T/bare.db" --filter-$rule on --dry-run
+        grep -q "^filter-$rule  *0  *0  " "$T/out" || fail "$rule: $(cat "$T/out")"
+        grep -q -- "--filter-$rule judges scales and opacities, which these points have from kiln-knn alone: .*--outlier-sor 16,2" "$T/err" ||
+            fail "$rule: $(cat "$T/err")"
+    done
+    prune "$T/bare.db" --filter-floaters on --filter-cluster on --dry-run
+    grep -q -- '--filter-floaters and --filter-cluster judge scales' "$T/err" || fail "both: $(cat "$T/err")"
+    prune "$T/bare.db" --outlier-sor 16,2 --dry-run --json
+    [ ! -s "$T/err" ] && [ "$(dropped "$T/out" outlier-sor)" -gt 0 ] || fail "--outlier-sor: $(cat "$T/err")"
+    again sound
+    prune "$T/sound.db" --filter-floaters on --dry-run
+    ! grep -q 'kiln-knn alone' "$T/err" || fail "Gaussians: $(cat "$T/err")"
+); result
+
 test_case 'what they cannot take is refused' && (
     again bad
     for bad in 0 -1 0.1,0 0.1,1 0.1,0.5,-1 0.1,0.5,1/0 0.1, ,0.1 0.1,0.5,0.1,2 inf x off,2; do

@@ -10,6 +10,15 @@ sys.path.insert(0, os.path.dirname(os.path.abspath(__file__)))
 UNIT, REACH, MOST = 1 << 23, 16, 1 << 15
 
 
+def bare(path):
+    """Points without scales and opacities: a ball, and some that stand alone."""
+    r = np.random.default_rng(3)
+    xyz = np.concatenate([r.normal(size=(1000, 3)), r.uniform(-20, 20, (30, 3))]).astype("<f4")
+    with open(path, "wb") as f:
+        f.write(b"ply\nformat binary_little_endian 1.0\nelement vertex %d\n" % len(xyz))
+        f.write(b"".join(b"property float %c\n" % c for c in b"xyz") + b"end_header\n" + xyz.tobytes())
+
+
 def scene(path, rows, shift, grain=None):
     """A shell, a ball beside it, faint and opaque Gaussians around both, needles, and some that are far larger than a voxel.
 

@@ -1,5 +1,5 @@
 #!/usr/bin/env bash
-# The least --ram that the first refusal of an export or of lod --refine names is enough for all that follows: every format, alone
+# The least --ram that a refusal of export, lod --refine, prune or render names is enough for all that follows: every format, alone
 # and among several, with filters, a move and --report-loss. What is then taken, seen from outside, stays below it.
 . tests/e2e/lib.sh
 . tests/e2e/ram.sh
@@ -43,3 +43,36 @@ scene r 8000 3 160x100
 kiln import r r.db >/dev/null && kiln knn r.db >/dev/null && kiln chunk r.db --layer source --max 6000 >/dev/null && kiln lod r.db >/dev/null ||
     fail "bake to refine"
 named "lod --refine" lod r.db --refine 2
+
+# What looks through large pictures takes more than a block, and comes after minutes of other work.
+scene p 3000 2 1600x1200
+kiln import p p.db >/dev/null && kiln knn p.db >/dev/null || fail "bake to prune"
+for how in '--keep 50%' '--min-visibility 0.01' '--keep 50% --dry-run' '--merge --outlier-sor 8,2'; do
+    test_case "prune $how: less than the named --ram is refused before any work" && (
+        cp p.db t.db
+        # shellcheck disable=SC2086
+        enough "prune $how" prune t.db $how
+        for less in 3 6 12 24; do
+            cp p.db t.db
+            # shellcheck disable=SC2086
+            must 5 "$KILN_BIN/kiln-prune" t.db $how --devices cpu --threads 2 --ram $((ram_least - less))M -v
+            ! grep -q 'measuring scales\|looking for' err || fail "under $less MiB less: $(cat err)"
+            [ "$(sqlite3 t.db "SELECT count(*) FROM unit WHERE stage = 'prune'")" = 0 ] || fail "$less MiB less: units are stored"
+            [ "$(least_named)" = "$ram_least" ] || fail "$less MiB less: $(cat err)"
+        done
+    ); result
+done
+
+# Pictures of other sizes and from other places than the bake's cameras have.
+for how in '--scale 8' '--size 1200x1200' '--scale 8 --crop 64x64+5+5' '--orbit 3 --scale 8' '--interpolate 3 --scale 8'; do
+    test_case "render $how: the least --ram that any refusal names is enough" && (
+        for cap in 1 50 75; do
+            # shellcheck disable=SC2086
+            "$KILN_BIN/kiln-render" s.db $how -o sized/ --devices cpu --threads 2 -q --ram ${cap}M 2>err && break
+            ram_least=$(least_named)
+            [ -n "$ram_least" ] || fail "under $cap MiB: $(cat err)"
+            # shellcheck disable=SC2086
+            must 0 "$KILN_BIN/kiln-render" s.db $how -o sized/ --devices cpu --threads 2 -q --ram "${ram_least}M"
+        done
+    ); result
+done

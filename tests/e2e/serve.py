@@ -408,7 +408,7 @@ def slow(program, manifest):
 
 def ends(program, manifest):
     """How it ends, and what cannot begin."""
-    for number, code in ((signal.SIGINT, 130), (signal.SIGTERM, 143)):
+    for number, code in ((signal.SIGINT, 130), (signal.SIGTERM, 143), (signal.SIGHUP, 129)):
         s = Server(program, manifest)
         with s.connect() as c:  # one that is still open
             c.sendall(b"GET ")

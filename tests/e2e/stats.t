@@ -35,6 +35,20 @@ test_case 'numbers that are not finite are counted, and in no histogram' && (
     py not_finite out || fail 'numbers that are not finite'
 ); result
 
+test_case 'far coordinates are told apart, of floats and of doubles' && (
+    py far "$PWD" || fail far
+    for what in float double; do
+        must 0 stats far_$what.ply
+        py table out || fail "the table of $what: $(cat out)"
+        must 0 stats far_$what.ply --json
+        py far_numbers out far_$what.ply || fail "the JSON of $what"
+        cp out of_file
+        must 0 "$KILN_BIN/kiln-import" far_$what.ply far_$what.db
+        must 0 stats far_$what.db --json
+        py same_columns out of_file || fail "the layer of $what"
+    done
+); result
+
 test_case 'what is odd is explained' && (
     cp "$ply" odd.ply
     edit_ply odd.ply opacity 6 'float("inf")'
@@ -73,8 +87,36 @@ test_case 'pairs are those of kiln-tiles on the same cameras' && (
 
 test_case 'pairs of a sound scene' && (
     must 0 stats "$ply" --pairs 512x512
-    grep -q '^orbit_7 ' out && grep -q "^gsplat-1.5 lists [0-9]* pairs in 'orbit_[0-7]' at 512 x 512" out || fail "$(cat out)"
+    grep -q '^inner_7 ' out && grep -q "^gsplat-1.5 lists [0-9]* pairs in 'inner_[0-7]' at 512 x 512" out || fail "$(cat out)"
     grep -q '^the average Gaussian covers 0.[0-9]* % of that picture, as in sound scenes$' out || fail "a sound scene: $(cat out)"
+); result
+
+test_case 'without cameras, pairs are those of the cameras that import places' && (
+    kiln generate demo d --gaussians 150000 --cameras 1 --size 64x48 >/dev/null && cp d/scene.ply sky.ply || fail generate
+    cp "$ply" object.ply
+    while read -r file options; do
+        rm -f own.db*
+        # shellcheck disable=SC2086
+        must 0 "$KILN_BIN/kiln-import" "$file" own.db $options
+        grep -c 'within a sky' err >said || true
+        must 0 stats own.db --pairs own --json; cp out of_manifest
+        # shellcheck disable=SC2086
+        must 0 "$KILN_BIN/kiln-stats" "$file" --pairs own --json $options
+        [ "$(grep -c 'within a sky' err)" = "$(cat said)" ] || fail "$file $options: $(cat err)"
+        py same_pairs out of_manifest || fail "other pairs of $file $options"
+    done <<'END'
+sky.ply
+sky.ply --orbit-at outside
+object.ply
+object.ply --orbit-at inside --up z
+END
+    for bad in --orbit-at=outside --up=z; do
+        for what in sky.ply "$ply --cameras s/cameras.json --pairs own" 'own.db --pairs own'; do
+            # shellcheck disable=SC2086
+            must 2 stats $what $bad
+            grep -q -- "${bad%%=*} is for" err || fail "$what $bad: $(cat err)"
+        done
+    done
 ); result
 
 test_case 'pairs of a scene of exploded scales' && (
@@ -101,5 +143,5 @@ test_case "README's words about exploded scales are what is printed" && (
     while read -r line; do grep -qF "$line" out || fail "not '$line': $(tail -n 2 out)"; done <words
     must 0 kiln generate scene sound -n 20000 -c 1
     must 0 stats sound/scene.ply --pairs 512x512 --profile gsplat-1.5
-    grep -q ' 7.[5-9] MiB for them' out || fail "a sound one: $(tail -n 2 out)"
+    grep -q ' 9.[5-9] MiB for them' out || fail "a sound one: $(tail -n 2 out)"
 ); result

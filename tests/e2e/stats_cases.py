@@ -61,6 +61,50 @@ def not_finite(out):
     assert sum(of["data"]["nanCount"] + of["data"]["infCount"]) == 3 and sum(count("histogram", "x")) == 69999
 
 
+def far(folder):
+    """A point cloud at UTM coordinates, in floats and in doubles: 12 m wide but for one stray point, and flat."""
+    for kind, code in (("float", "f"), ("double", "d")):
+        rows = [(3.9e6 + (i % 97) / 8, 5e5 + i / 1024, 1234567) for i in range(1000)] + [(9e6, 5e5, 1234567)]
+        head = "ply\nformat binary_little_endian 1.0\nelement vertex %d\n" % len(rows)
+        head += "".join("property %s %s\n" % (kind, c) for c in "xyz") + "end_header\n"
+        with open("%s/far_%s.ply" % (folder, kind), "wb") as f:
+            f.write(head.encode() + b"".join(struct.pack("<3" + code, *r) for r in rows))
+
+
+def table(out):
+    """The columns of the table are as wide as the header's; 1 %, median and 99 % differ; a flat column is told in full."""
+    lines = [l for l in open(out) if l.split()[:1] in (["column"], ["x"], ["y"], ["z"])]
+    cells = {l.split()[0]: l.split()[1:6] for l in lines}
+    assert len(set(cells["x"][1:4])) == 3 and len(set(cells["y"])) >= 3, cells
+    assert cells["z"] == ["1234567"] * 5, cells
+    assert len({l.index(c) + len(c) for l, c in ((lines[0], "max"), (lines[1], cells["x"][4]))}) == 1, lines
+
+
+def far_numbers(out, ply):
+    """Extremes and quantiles are the stored numbers, and of doubles within a float's step of 1 m."""
+    double = "property double" in open(ply, "rb").read(200).decode("latin1")
+    data = open(ply, "rb").read()
+    end = data.index(b"end_header\n") + 11
+    rows = struct.unpack_from("<%d%s" % (3003, "d" if double else "f"), data, end)
+    of, d = json.load(open(out))["stats"][0], json.load(open(out))["stats"][0]["data"]
+    for a, name in enumerate("xy"):
+        c, values = of["columns"].index(name), sorted(rows[a::3])
+        want = [values[0], values[500], values[989]]
+        got = [d["min"][c], d["median"][c], d["quantiles"]["0.98"][c]]
+        want[2] = values[math.ceil(0.98 * len(values)) - 1]
+        assert all(abs(g - w) <= 1e-5 if double else g == w for g, w in zip(got, want)), (name, got, want)
+        assert abs(d["mean"][c] - math.fsum(values) / len(values)) < 1e-2, name
+
+
+def same_columns(a, b):
+    a, b = statistics(a), statistics(b)
+    for name in "xyz":
+        for what in ["min", "max", "median", "histogram"]:
+            of_a = a["data"][what][a["columns"].index(name)]
+            of_b = b["data"][what][b["columns"].index(name)]
+            assert of_a == of_b, (name, what, of_a, of_b)
+
+
 def layer(of_layer, of_file):
     a, b = statistics(of_layer), statistics(of_file)
     for name in ["x", "opacity", "f_rest_44"]:
@@ -77,6 +121,11 @@ def pairs(tiles, of_layer, of_file):
     assert len(get(file)) == len(want), (get(file), want)
     assert all(a[0] >= b[0] > 0 for a, b in zip(get(file), want)), (get(file), want)
     assert file["profile"] == "gsplat-1.5"
+
+
+def same_pairs(of_file, of_manifest):
+    file, manifest = (json.load(open(f))["pairs"] for f in (of_file, of_manifest))
+    assert file == manifest, (file, manifest)
 
 
 if __name__ == "__main__":

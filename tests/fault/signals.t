@@ -1,5 +1,5 @@
 #!/bin/bash
-# SIGINT and SIGTERM at random moments of each stage: exit 130 or 143, soon (it says how soon), and one sentence; nothing wrong is
+# SIGINT, SIGTERM and SIGHUP at random moments of each stage: exit 130, 143 or 129, soon (it says how soon), and one sentence; nothing wrong is
 # visible, the same command goes on. What killed processes leave beside pictures and exports goes with the next run.
 # starts first
 . tests/fault/lib.sh
@@ -21,13 +21,13 @@ interrupt() {
     ms=$((($(date +%s%N) - began) / 1000000))
     [ $code != 0 ] || return 1 # it had just finished
     # before its handler stands, a program ends as any other does
-    [ $code = "$([ "$who" = INT ] && echo 130 || echo 143)" ] || fail "$stage ended with $code after SIG$who: $(cat "$dir.err")"
+    [ $code = $((128 + $(kill -l "$who"))) ] || fail "$stage ended with $code after SIG$who: $(cat "$dir.err")"
     [ $ms -le $slowest ] || slowest=$ms
     [ "$(grep -c . "$dir.err")" -le 1 ] || fail "$stage, SIG$who: $(cat "$dir.err")"
     { is_whole && goes_on; } || fail "see above (SEED=${SEED:-5})"
 }
 
-test_case 'SIGINT and SIGTERM at random moments of each stage' && (
+test_case 'SIGINT, SIGTERM and SIGHUP at random moments of each stage' && (
     for stage in $ALL_STAGES; do
         dir=$KILN_TMP/signal
         rm -rf "$dir"; cp -a "$KILN_TMP/before.$stage" "$dir"
@@ -35,8 +35,8 @@ test_case 'SIGINT and SIGTERM at random moments of each stage' && (
         began=$(date +%s%N)
         "${run[@]}" >/dev/null || fail "$stage"
         takes=$((($(date +%s%N) - began) / 1000000)) # a moment is one of these, so that most come in time on any machine
-        for signal in INT TERM; do
-            for try in 1 2 3; do interrupt "$stage" $signal $((RANDOM % takes)) && caught=$((caught + 1)); done
+        for signal in INT TERM HUP; do
+            for try in 1 2; do interrupt "$stage" $signal $((RANDOM % takes)) && caught=$((caught + 1)); done
         done
     done
     [ $caught -ge 10 ] || fail "only $caught signals came in time"

@@ -97,6 +97,7 @@ static void exit_codes_are_those_of_the_contract(void **state)
     assert_int_equal(kiln_exit_code(KILN_E_BUG), 70);
     assert_int_equal(kiln_exit_code(KILN_E_BUSY), 75);
     assert_int_equal(kiln_exit_code(KILN_E_TERMINATED), 143);
+    assert_int_equal(kiln_exit_code(KILN_E_HANGUP), 129);
     assert_string_equal(kiln_status_name(KILN_E_STALE), "E_STALE");
 }
 

@@ -199,8 +199,9 @@ static void signals_end_the_run_with_their_codes(void **state)
     (void)state;
     static const struct {
         int signal, code;
-    } cases[] = {{SIGINT, 130}, {SIGTERM, 143}};
-    for (int i = 0; i < 2; i++) {
+    } cases[] = {{SIGINT, 130}, {SIGTERM, 143}, {SIGHUP, 129}};
+    (void)signal(SIGHUP, SIG_DFL); /* under nohup it would be ignored */
+    for (int i = 0; i < 3; i++) {
         fresh_manifest(NULL);
         pid_t pid = start("--count=10000 --slow=5 --devices=cpu --workers=1");
         int n = more_units_than(0);

@@ -39,6 +39,7 @@ static void answer(int fd, pid_t parent)
     static kiln_gpu_list gpus;
     (void)signal(SIGINT, SIG_IGN); /* Ctrl-C reaches the whole group; the parent decides */
     (void)signal(SIGTERM, SIG_IGN);
+    (void)signal(SIGHUP, SIG_IGN);
     if (prctl(PR_SET_PDEATHSIG, SIGKILL) != 0 || getppid() != parent) _exit(1);
     if (dup2(STDERR_FILENO, STDOUT_FILENO) < 0) _exit(1); /* stdout is the parent's data */
     close_others(fd);

@@ -54,8 +54,8 @@ typedef struct {
 
 /* Asks NVML in a child process, which is killed after timeout_ms. While answers are kept
  * (kiln_gpus_keep) nothing is asked twice. For the main thread, as all calls here.
- * KILN_E_INTERRUPTED, KILN_E_TERMINATED: a signal came meanwhile. KILN_E_NOMEM: no process can be
- * started. */
+ * KILN_E_INTERRUPTED, KILN_E_TERMINATED, KILN_E_HANGUP: a signal came meanwhile. KILN_E_NOMEM: no
+ * process can be started. */
 kiln_status kiln_gpus_list(unsigned timeout_ms, kiln_gpu_list *out,
                            kiln_error *err) KILN_MUST_CHECK;
 /* Starts the child and does not wait; the next kiln_gpus_list takes its answer. Does nothing if

@@ -31,8 +31,8 @@ typedef struct {
 
 /* Returns the device of a slot: borrowed. */
 const kiln_device *kiln_home_device(const kiln_home *h, unsigned slot);
-/* Looks for the devices if that is not done yet. KILN_E_DEVICE, KILN_E_USAGE, KILN_E_INTERRUPTED,
- * KILN_E_TERMINATED. */
+/* Looks for the devices if that is not done yet. KILN_E_DEVICE, KILN_E_USAGE, and what
+ * kiln_interrupt_check returns. */
 kiln_status kiln_run_find_devices(kiln_run *r, kiln_error *err) KILN_MUST_CHECK;
 
 #endif

@@ -586,6 +586,7 @@ int kiln_worker_main(const kiln_stage_program *p, const kiln_cli *cli,
     (void)signal(SIGINT, SIG_IGN); /* Ctrl-C reaches the whole group; the parent decides */
     /* so do timeout(1) and batch systems; a worker ends with its socket or its parent */
     (void)signal(SIGTERM, SIG_IGN);
+    (void)signal(SIGHUP, SIG_IGN); /* so does the end of a terminal */
     kiln_status st = begin(&w, cli, flag, argc, argv, &err);
     /* if it cannot open its device, it is silent: a stage that wants one will say it */
     const bool rests = argc == 2;

@@ -19,6 +19,13 @@ static const kiln_opt rows[] = {
     KILN_OPTION_END,
 };
 enum { PARTS = 3 };
+static bool are_inputs; /* kiln_additions_are_inputs */
+void kiln_additions_are_inputs(void) { are_inputs = true; }
+
+/* What stands in front of an item in a message. */
+static const char *item_of(void) { return are_inputs ? "" : "--add "; }
+const char *kiln_addition_of(void) { return are_inputs ? "" : " of --add"; }
+
 static const kiln_cli parts = {.program = "--add", .options = rows};
 
 /* The part that the last ';' of item[0..length) begins: its row and where its value starts. NULL:
@@ -48,8 +55,9 @@ static kiln_status take_part(const kiln_opt *row, const char *item, size_t value
     const int n = snprintf(text, sizeof text, "%.*s",
                            (int)(length - value < 150 ? length - value : 150), item + value);
     if (n <= 0)
-        return kiln_fail(err, KILN_E_USAGE, "--add '%.200s': %s= needs a value", item, row->name);
-    return kiln_opt_set(&parts, row->name, text, "--add", err);
+        return kiln_fail(err, KILN_E_USAGE, "%s'%.200s': %s= needs a value", item_of(), item,
+                         row->name);
+    return kiln_opt_set(&parts, row->name, text, are_inputs ? item : "--add", err);
 }
 
 kiln_status kiln_addition_parse(const char *item, char path[KILN_PATH_MAX], kiln_move *move,
@@ -64,27 +72,46 @@ kiln_status kiln_addition_parse(const char *item, char path[KILN_PATH_MAX], kiln
         taken[row - rows] = true;
         length = semicolon;
     }
-    if (length == 0) return kiln_fail(err, KILN_E_USAGE, "--add '%.200s' names no file", item);
+    if (length == 0)
+        return kiln_fail(err, KILN_E_USAGE, "%s'%.200s' names no file", item_of(), item);
     if (length >= KILN_PATH_MAX)
-        return kiln_fail(err, KILN_E_USAGE, "the file name of --add '%.200s' is too long", item);
+        return kiln_fail(err, KILN_E_USAGE, "the file name of %s'%.200s' is too long", item_of(),
+                         item);
     (void)snprintf(path, KILN_PATH_MAX, "%.*s", (int)length, item);
     *move = now;
     return KILN_OK;
 }
 
+/* What moves nothing behind a name that ends like a part: the same part again, as parts are read
+ * from the end and each once. */
+static const char *unmoved_part(const char *item)
+{
+    static const char *const nothing[PARTS] = {"translate=0,0,0", "rotate=0,0,0", "scale=1"};
+    const bool none[PARTS] = {false};
+    size_t semicolon, value;
+    const kiln_opt *row = last_part(item, strlen(item), none, &semicolon, &value);
+    return nothing[row ? row - rows : 0];
+}
+
 kiln_status kiln_addition_not_there(const char *item, const char *path, kiln_error *err)
 {
     char file[KILN_PATH_MAX];
+    if (strcmp(item, path) != 0 && kiln_is_file(item))
+        return kiln_fail(err, KILN_E_USAGE,
+                         "%s'%.400s' moves the file '%.400s', which is not there; the file of that "
+                         "name is '%.400s;%s'",
+                         item_of(), item, path, item, unmoved_part(item));
     (void)snprintf(file, sizeof file, "%s", path);
     for (char *at = strrchr(file, ';'); at; at = strrchr(file, ';')) {
         *at = '\0';
         if (kiln_is_file(file))
             return kiln_fail(err, KILN_E_USAGE,
-                             "--add '%.1000s': ';%.200s' is none of ;translate=X,Y,Z ;rotate=X,Y,Z "
+                             "%s'%.1000s': ';%.200s' is none of ;translate=X,Y,Z ;rotate=X,Y,Z "
                              ";scale=S, each at most once",
-                             item, strrchr(path, ';') + 1);
+                             item_of(), item, strrchr(path, ';') + 1);
     }
-    return kiln_fail(err, KILN_E_INPUT, "cannot open '%s' of --add: %s", path, strerror(ENOENT));
+    return kiln_fail(err, KILN_E_INPUT, "cannot open '%s'%s: %s", path, kiln_addition_of(),
+                     strerror(ENOENT));
 }
 
 kiln_status kiln_addition_text(const char *path, const kiln_move *move, kiln_buffer *out,

@@ -15,11 +15,16 @@
 #include "base/memory.h"
 #include "stages/import/dataset/dataset.h"
 
+/* Of a program whose files stand on the command line (kiln convert): messages do not name --add.
+ * For the main thread, before the first item. */
+void kiln_additions_are_inputs(void);
+/* What stands behind the name of such a file in a message: " of --add", or "". */
+const char *kiln_addition_of(void);
 /* KILN_E_USAGE: a part that is none, or no name. */
 kiln_status kiln_addition_parse(const char *item, char path[KILN_PATH_MAX], kiln_move *move,
                                 kiln_error *err) KILN_MUST_CHECK;
 /* Why the file of an item, parsed as `path`, is not there: KILN_E_USAGE where a part behind a file
- * is mistyped, else KILN_E_INPUT. */
+ * is mistyped, or all of the item names a file; else KILN_E_INPUT. */
 kiln_status kiln_addition_not_there(const char *item, const char *path,
                                     kiln_error *err) KILN_MUST_CHECK;
 /* Appends the item again in its one form: what does nothing is left out, unless it is needed so

@@ -154,7 +154,7 @@ kiln_status kiln_undistorted_write(kiln_run *r, const kiln_dataset *d, const cha
     if (st == KILN_OK && rename(temporary, dir) != 0)
         st = kiln_fail(err, KILN_E_IO, "cannot rename '%s' to '%s': %s", temporary, dir,
                        strerror(errno));
-    if (st == KILN_E_INTERRUPTED || st == KILN_E_TERMINATED) /* no unit of it is kept */
+    if (kiln_status_is_signal(st)) /* no unit of it is kept */
         st = kiln_fail(err, st, "%s; nothing of '%.1000s' was written", kiln_status_text(st), dir);
     if (st != KILN_OK)
         kiln_folder_drop(temporary);
