@@ -48,8 +48,8 @@ kiln_status kiln_program_ask(const char *name, json_t **out, kiln_error *err) KI
 /* Runs kiln-NAME with these arguments (argv[0] is set here, NULL at the end) and waits for it.
  * quiet: its stdout goes to /dev/null. Where it is a program of its own, SIGINT, SIGTERM and SIGHUP
  * that are sent to this process alone are passed on, and it dies with this process (SIGTERM). One
- * that runs in this process sets the log's name and level. *code is its exit code, 128 + N after signal
- * N; then *signal is N, else 0. KILN_E_IO when it could not be started. */
+ * that runs in this process sets the log's name and level. *code is its exit code, 128 + N after
+ * signal N; then *signal is N, else 0. KILN_E_IO when it could not be started. */
 kiln_status kiln_program_run(const char *name, const char **argv, bool quiet, int *code,
                              int *signal, kiln_error *err) KILN_MUST_CHECK;
 /* The same with any program: words[0], sought in the PATH where it has no slash; NULL ends the

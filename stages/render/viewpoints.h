@@ -51,8 +51,8 @@ kiln_status kiln_viewpoints_get(kiln_manifest *m, const kiln_viewpoint_options *
                                 const kiln_scene *scene, const kiln_layer *layer,
                                 kiln_viewpoints *out, kiln_error *err) KILN_MUST_CHECK;
 
-/* Gives a camera of the bake the size that --size, --scale and --crop ask for, as the function above
- * does with all. Fails as it does. */
+/* Gives a camera of the bake the size that --size, --scale and --crop ask for, as the function
+ * above does with all. Fails as it does. */
 kiln_status kiln_viewpoint_size(const kiln_viewpoint_options *o, kiln_camera *c,
                                 kiln_error *err) KILN_MUST_CHECK;
 
