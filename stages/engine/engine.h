@@ -317,9 +317,9 @@ bool *kiln_run_chosen(const kiln_run *r, const kiln_unit *units, uint64_t n,
  * stored results that differ are dropped. Without an open manifest, every unit must be volatile.
  *
  * KILN_E_PARTIAL: a unit that is not optional was quarantined; or --shard or --units leave optional
- * units to other runs; or the
- *                 list is shared out among hosts, and this run's share is done (round.h). The caller returns it in all cases; the
- *                 engine turns the second and third into success.
+ *                 units to other runs; or the list is shared out among hosts, and this run's share
+ *                 is done (round.h). The caller returns it in all cases; the engine turns the
+ *                 second and third into success.
  * KILN_E_STALE:   with --part or --gather, the list is not that of the plan that stands.
  * KILN_E_CAP:     --ram has no room for the largest unit; the sentence names the least cap that
  *                 has.

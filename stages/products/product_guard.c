@@ -282,9 +282,9 @@ static kiln_status refuse_copied(const char *path, kiln_error *err)
 static kiln_status refuse_others(const char *path, kiln_error *err)
 {
     return kiln_fail(err, KILN_E_USAGE,
-                     "'%s' exists already, and was not exported to this place from this bake, so "
-                     "it may be another scene; choose another place, or replace it with -w, "
-                     "--overwrite",
+                     "'%s' exists already, and was not exported to this place from this bake, as "
+                     "far as SplatKiln knows, so it may be another scene; choose another place, or "
+                     "replace it with -w, --overwrite",
                      path);
 }
 

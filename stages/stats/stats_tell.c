@@ -228,13 +228,22 @@ static void number_text(double v, int digits, char out[CELL])
 
 static int decimal_exponent(double v) { return (int)floor(log10(fabs(v))); }
 
+/* Of a column that holds one number: all of a float32, unless fewer name it as well. */
+static int digits_of_one(double v)
+{
+    enum { OF_FLOAT = 7 };
+    char text[CELL];
+    number_text(v, DIGITS, text);
+    return fabs(strtod(text, NULL) - v) <= 1e-6 * fabs(v) ? DIGITS : OF_FLOAT;
+}
+
 /* How many digits tell the central numbers low and high apart as well as DIGITS tell those of a
  * column that begins at 0: one more for each power of ten that they are away from it. */
 static int digits_of(double low, double high)
 {
-    enum { OF_FLOAT = 7, MOST = 15 }; /* MOST: of a double */
+    enum { MOST = 15 }; /* of a double */
     const double away = fmax(fabs(low), fabs(high));
-    if (!(high > low)) return OF_FLOAT;
+    if (!(high > low)) return digits_of_one(low);
     if (!isfinite(away)) return DIGITS;
     const int more = decimal_exponent(away) - decimal_exponent(high - low);
     return more < 0 ? DIGITS : more > MOST - DIGITS ? MOST : DIGITS + more;

@@ -35,6 +35,12 @@ test_case 'numbers that are not finite are counted, and in no histogram' && (
     py not_finite out || fail 'numbers that are not finite'
 ); result
 
+test_case 'a column of one number shows no digits that rounding made' && (
+    py even "$PWD" || fail even
+    must 0 stats even.ply
+    grep -q '^scale_0  *0.01  *0.01  *0.01  *0.01  *0.01 ' out || fail "$(cat out)"
+); result
+
 test_case 'far coordinates are told apart, of floats and of doubles' && (
     py far "$PWD" || fail far
     for what in float double; do

@@ -80,6 +80,17 @@ def table(out):
     assert len({l.index(c) + len(c) for l, c in ((lines[0], "max"), (lines[1], cells["x"][4]))}) == 1, lines
 
 
+def even(folder):
+    """Gaussians of one size: its logarithm in float32 stands for 0.01 but for the last bits."""
+    columns = "x y z f_dc_0 f_dc_1 f_dc_2 opacity scale_0 scale_1 scale_2 rot_0 rot_1 rot_2 rot_3".split()
+    head = "ply\nformat binary_little_endian 1.0\nelement vertex 100\n"
+    head += "".join("property float %s\n" % c for c in columns) + "end_header\n"
+    size = math.log(0.01)
+    rows = [(i / 7, i % 9, i % 11, 0, 0, 0, 2, size, size, size, 1, 0, 0, 0) for i in range(100)]
+    with open("%s/even.ply" % folder, "wb") as f:
+        f.write(head.encode() + b"".join(struct.pack("<14f", *r) for r in rows))
+
+
 def far_numbers(out, ply):
     """Extremes and quantiles are the stored numbers, and of doubles within a float's step of 1 m."""
     double = "property double" in open(ply, "rb").read(200).decode("latin1")
