@@ -5,6 +5,7 @@
 #include "base/count.h"
 #include "base/log.h"
 #include "base/quote.h"
+#include "base/vec3.h"
 #include "stages/engine/json_text.h"
 #include "stages/engine/meaning.h"
 
@@ -584,10 +585,35 @@ static kiln_status warn_of_cluster(const kiln_prune_report *r, json_t *report, k
                              "no voxel is solid, so --filter-cluster drops everything; take a "
                              "larger RES or a smaller OPACITY");
     if (!c->moved) return KILN_OK;
+    const double away = kiln_vec3_distance(c->seed, r->given->seed_pos),
+                 wide = (double)kiln_prune_extent(r->stats);
+    char far[64] = "";
+    if (away > wide)
+        (void)snprintf(far, sizeof far, ", %.3g away; the scene is %.3g wide", away, wide);
     return warn_and_keep(report, err,
                          "the voxel at --seed-pos is not solid; the cluster begins at the nearest "
-                         "one, at %.6g,%.6g,%.6g",
-                         c->seed[0], c->seed[1], c->seed[2]);
+                         "one, at %.9g,%.9g,%.9g%s", /* a voxel of a scene in UTM, too */
+                         c->seed[0], c->seed[1], c->seed[2], far);
+}
+
+/* Where a rule of voxels leaves next to nothing, its size or the seed is rarely what was meant. */
+static kiln_status warn_of_little(const kiln_prune_report *r, json_t *report, kiln_error *err)
+{
+    static const struct {
+        int rule;
+        const char *change;
+    } voxels[] = {
+        {KILN_PRUNE_filter_floaters, "a larger SIZE or a smaller OPACITY"},
+        {KILN_PRUNE_filter_cluster, "a larger RES, a smaller OPACITY or another --seed-pos"}};
+    const double most = 0.9;
+    for (size_t i = 0; i < sizeof voxels / sizeof *voxels; i++) {
+        const uint64_t dropped = r->tally->counts[voxels[i].rule][0];
+        if (r->tally->kept == 0 || (double)dropped <= most * (double)r->tally->rows) continue;
+        KILN_TRY(warn_and_keep(report, err, "--%s drops %" PRIu64 " of %s; to keep more, take %s",
+                               kiln_prune_rule_infos[voxels[i].rule].option, dropped,
+                               KILN_COUNT(r->tally->rows, "Gaussian"), voxels[i].change));
+    }
+    return KILN_OK;
 }
 
 /* What kiln-knn makes of points has a scale from the distance to its neighbours. */
@@ -619,6 +645,7 @@ kiln_status kiln_prune_report_warn(const kiln_prune_report *r, uint64_t n_named,
                                "--RULE off, or --reset",
                                KILN_COUNT(t->rows, "Gaussian is|Gaussians are")));
     KILN_TRY(warn_of_cluster(r, report, err));
+    KILN_TRY(warn_of_little(r, report, err));
     KILN_TRY(warn_of_points(r, report, err));
     if (t->counts[KILN_PRUNE_drop_row][0] < n_named)
         KILN_TRY(warn_and_keep(

@@ -61,6 +61,7 @@ kiln_status kiln_prune_report_json(const kiln_prune_report *r, json_t *out,
 /* stdout; the engine checks it at the end */
 void kiln_prune_report_print(const kiln_prune_report *r);
 /* Warnings to stderr: everything dropped, rows named that do not exist, a seed without a voxel,
+ * rules of voxels that leave next to nothing,
  * scales far from those of the other bake. Each is also a meaning of `report`
  * (stages/engine/meaning.h). KILN_E_NOMEM. */
 kiln_status kiln_prune_report_warn(const kiln_prune_report *r, uint64_t n_named, json_t *report,

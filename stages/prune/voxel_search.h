@@ -2,7 +2,8 @@
  *
  *   voxel_unit.c  how the search goes: rounds, parts, the order of what stands below
  *   voxel_grid.c  where the grid lies, and which blocks rows reach in it
- *   voxel_pass.c  a pass over the rows of the layer, and the refusal of too much work
+ *   voxel_pass.c  a pass over the rows of the layer
+ *   voxel_forecast.c  the refusal of too much work
  *   voxel_want.c  first pass of a part: the blocks that are wanted
  *   voxel_sums.c  second pass: the densities of all rows are added there
  *   voxel_keep.c  third pass: the rows that stay; for a cluster once, after the last part
@@ -104,9 +105,15 @@ typedef struct {
 /* KILN_E_INPUT: the search has become too much work. */
 kiln_status kiln_voxel_search_pass(kiln_voxel_search *s, const kiln_voxel_box *part,
                                    const kiln_voxel_pass *pass, kiln_error *err) KILN_MUST_CHECK;
+
+/* ---- too much work (voxel_forecast.c) -------------------------------------------------------- */
 /* Foretells the work, before any pass. KILN_E_INPUT: it is too much; says which voxels would do. */
 kiln_status kiln_voxel_search_check_size(const kiln_voxel_search *s,
                                          kiln_error *err) KILN_MUST_CHECK;
+/* Of the work until now, likewise. */
+kiln_status kiln_voxel_search_check_work(kiln_voxel_search *s, kiln_error *err) KILN_MUST_CHECK;
+/* From any thread: rows are to be left out, as the search is to be refused. */
+bool kiln_voxel_search_meets_too_often(kiln_voxel_search *s);
 
 /* ---- the passes of a part -------------------------------------------------------------------- */
 /* Empties the table and takes in the wanted blocks. If it is full afterwards, some are missing, and

@@ -104,6 +104,28 @@ test_case 'defaults, and a seed in an empty place' && (
     grep -q 'the voxel at --seed-pos is not solid; the cluster begins at the nearest one, at ' "$T/err" || fail "$(cat "$T/err")"
 ); result
 
+test_case 'the place where a cluster begins is a seed, however far from 0, and a seed far outside is told' && (
+    far="$T/at-4194304.db"
+    prune "$far" --filter-cluster 0.5,0.5,0.1 --dry-run
+    grep -q 'at -4194301.25,0.75,-0.75, 4.19e+06 away; the scene is 5.16 wide$' "$T/err" || fail "$(cat "$T/err")"
+    prune "$far" --filter-cluster 0.5,0.5,0.1 --seed-pos=-4194301.25,0.75,-0.75 --dry-run
+    [ ! -s "$T/err" ] || fail "$(cat "$T/err")"
+    prune "$far" --filter-cluster 0.5,0.5,0.1 --seed-pos=-4194300.25,0.75,-0.75 --dry-run
+    grep -q 'the nearest one, at [-0-9.,]*$' "$T/err" || fail "$(cat "$T/err")"
+); result
+
+test_case 'a rule that leaves next to nothing warns of it' && (
+    mkdir "$T/thin" && py scene "$T/thin/scene.ply" 1000 0,0,0 || fail "scene"
+    imported "$T/thin" "$T/thin.db"
+    prune "$T/thin.db" --filter-floaters 0.2,0.99 --dry-run
+    grep -q -- '--filter-floaters drops [0-9]* of 1000 Gaussians; to keep more, take a larger SIZE or a smaller OPACITY$' "$T/err" || fail "$(cat "$T/err")"
+    prune "$T/thin.db" --filter-cluster 0.1,0.8 --dry-run
+    grep -q -- '--filter-cluster drops [0-9]* of 1000 Gaussians; to keep more, take a larger RES, a smaller OPACITY or another --seed-pos$' "$T/err" ||
+        fail "$(cat "$T/err")"
+    prune "$T/thin.db" --filter-floaters on --dry-run
+    ! grep -q 'to keep more' "$T/err" || fail "$(cat "$T/err")"
+); result
+
 test_case 'nothing is solid: all is dropped, with a warning' && (
     mkdir "$T/few" && py scene "$T/few/scene.ply" 1000 0,0,0 || fail "scene"
     imported "$T/few" "$T/empty.db"
@@ -130,6 +152,15 @@ test_case 'of bare points it is said what is judged, and a rule that drops nothi
     ! grep -q 'kiln-knn alone' "$T/err" || fail "Gaussians: $(cat "$T/err")"
 ); result
 
+test_case 'a cluster that would take minutes is refused before its search' && (
+    mkdir "$T/sky" && py sky "$T/sky/scene.ply" || fail "scene"
+    imported "$T/sky" "$T/sky.db"
+    for size in 0.02 0.015; do # rows ask for few blocks and meet 500 million
+        must 3 timeout 60 "$KILN_BIN/kiln-prune" "$T/sky.db" --filter-cluster $size,0.5
+        grep -q 'the search would take too long; take --filter-cluster 0.033,0.5$' "$T/err" || fail "$size: $(cat "$T/err")"
+    done
+); result
+
 test_case 'what they cannot take is refused' && (
     again bad
     for bad in 0 -1 0.1,0 0.1,1 0.1,0.5,-1 0.1,0.5,1/0 0.1, ,0.1 0.1,0.5,0.1,2 inf x off,2; do
@@ -139,9 +170,12 @@ test_case 'what they cannot take is refused' && (
         grep -q -- '--filter-cluster takes RES\[,OPACITY\[,MIN\]\]' "$T/err" || fail "$bad: $(cat "$T/err")"
     done
     must 3 "$KILN_BIN/kiln-prune" "$T/bad.db" --filter-cluster 0.0001
-    grep -q 'the search would take hours; take --filter-cluster 0.01' "$T/err" || fail "$(cat "$T/err")"
-    must 3 "$KILN_BIN/kiln-prune" "$T/bad.db" --filter-floaters 0.000001
-    grep -q 'the search would take hours; take --filter-floaters 0.0' "$T/err" || fail "$(cat "$T/err")"
+    grep -q 'the search would take too long; take --filter-cluster 0.0081$' "$T/err" || fail "$(cat "$T/err")"
+    # the smallest that works, whatever was asked, with the rest of what was given
+    for asked in 0.000001= 0.002= 0.008,0.1= 0.001,0.3=,0.3 0.001,0.1,0.01=,0.1,0.01; do
+        must 3 "$KILN_BIN/kiln-prune" "$T/bad.db" --filter-floaters "${asked%=*}"
+        grep -q "the search would take too long; take --filter-floaters 0.0081${asked#*=}\$" "$T/err" || fail "$asked: $(cat "$T/err")"
+    done
     must 5 "$KILN_BIN/kiln-prune" "$T/bad.db" --filter-floaters on --ram 8M
     grep -q 'the least that works is --ram' "$T/err" || fail "$(cat "$T/err")"
 ); result

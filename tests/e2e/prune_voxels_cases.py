@@ -50,6 +50,21 @@ def scene(path, rows, shift, grain=None):
         f.write(head.encode() + b"end_header\n" + columns.astype("<f4").tobytes())
 
 
+def sky(path):
+    """Small Gaussians in a cube, and a thousand around all of it, whose boxes have every voxel of the others."""
+    n, large, r = 21000, 1000, np.random.default_rng(5)
+    columns = np.zeros((n, 14), "<f4")
+    columns[:, :3] = r.uniform(-3, 3, (n, 3))
+    columns[:, 6] = -1
+    columns[:, 7:10] = np.log(0.01)
+    columns[-large:, 7:10] = np.log(5)
+    columns[:, 10] = 1
+    names = "x y z f_dc_0 f_dc_1 f_dc_2 opacity scale_0 scale_1 scale_2 rot_0 rot_1 rot_2 rot_3".split()
+    head = f"ply\nformat binary_little_endian 1.0\nelement vertex {n}\n" + "".join(f"property float {n}\n" for n in names)
+    with open(path, "wb") as f:
+        f.write(head.encode() + b"end_header\n" + columns.tobytes())
+
+
 def planes(manifest, layer, plane, kind, components):
     from schema_page import reader
     array, db = reader(manifest)
