@@ -255,3 +255,19 @@ test_case 'after signals the same command gives the same bake' && (
     must 0 front pipeline "$KILN_TMP/s" --min-opacity 0.02 --chunk-max 512
     [ "$before" = "$(digest "$db")" ] || fail "what was interrupted came out otherwise"
 ); result
+
+test_case 'the bytes of a path need not be UTF-8' && (
+    place=$KILN_TMP/$'H\xf6hle'
+    mkdir "$place"
+    cp "$KILN_TMP/s/scene.ply" "$KILN_TMP/s/cameras.json" "$place"
+    must 0 front pipeline "$place" --chunk-max 512
+    db=$place/bake/manifest.db
+    for command in 'render --orbit 2 -o' 'render --depth -o' 'export -w -o'; do
+        # shellcheck disable=SC2086
+        must 0 front $command "$place/new/" "$db" --json
+        python3 -m json.tool <"$KILN_TMP/out" >/dev/null || fail "$command: no JSON"
+    done
+    grep -q '"path": ".*/H?hle/new/scene.ply"' "$KILN_TMP/out" || fail "$(cat "$KILN_TMP/out")"
+    must 0 front prune "$db" --against "$db" --json
+    grep -q '"manifest": ".*/H?hle/bake/manifest.db"' "$KILN_TMP/out" || fail "$(cat "$KILN_TMP/out")"
+); result
