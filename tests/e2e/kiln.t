@@ -271,3 +271,25 @@ test_case 'the bytes of a path need not be UTF-8' && (
     must 0 front prune "$db" --against "$db" --json
     grep -q '"manifest": ".*/H?hle/bake/manifest.db"' "$KILN_TMP/out" || fail "$(cat "$KILN_TMP/out")"
 ); result
+
+# interrupted command...: what it says of a SIGTERM while a unit hangs
+interrupted() {
+    KILN_FAULT='unit=1:hang' "$KILN_BIN/kiln" "$@" >"$KILN_TMP/out" 2>"$KILN_TMP/err" &
+    pid=$! child=
+    for _ in $(seq 200); do child=$(pgrep -P $pid) && break; sleep 0.05; done
+    [ -n "$child" ] || fail "no worker was started: $(cat "$KILN_TMP/err")"
+    kill $pid
+    wait $pid && code=0 || code=$?
+    [ $code = 143 ] || fail "exit $code: $*"
+    tail -n 1 "$KILN_TMP/err"
+}
+
+test_case 'a run that stores nothing says so after a signal' && (
+    for command in 'prune --dry-run --min-opacity 0.3' "export -o $KILN_TMP/once.ply" "render --orbit 3 -o $KILN_TMP/once/"; do
+        # shellcheck disable=SC2086
+        said=$(interrupted $command "$db") || exit 1
+        [[ $said == *"; no unit is kept; run the same command to begin again" ]] || fail "$command: $said"
+    done
+    said=$(interrupted render --force "$db") || exit 1
+    [[ $said == *"; finished units are kept; run the same command to continue" ]] || fail "$said"
+); result
