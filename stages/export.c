@@ -34,11 +34,13 @@
 
 /* ---- what is chosen -------------------------------------------------------------------------- */
 
-static bool names_file(void)
+static bool names_folder(void)
 {
     const char *const output = kiln_export_given.output;
-    return output && !(output[0] && (!kiln_path_base(output)[0] || kiln_is_dir(output)));
+    return output && output[0] && (!kiln_path_base(output)[0] || kiln_is_dir(output));
 }
+
+static bool names_file(void) { return kiln_export_given.output && !names_folder(); }
 
 static kiln_status list_formats(const kiln_writer *list[KILN_WRITERS_MAX], uint32_t *n,
                                 kiln_error *err)
@@ -115,10 +117,7 @@ static kiln_status choose_target(kiln_run *r, const kiln_export_job *j, kiln_exp
     const char *manifest = kiln_manifest_path(kiln_run_manifest(r));
     const bool one_file = f->to.writer->functions->place == KILN_PLACE_FILE;
     if (kiln_export_given.output) {
-        const bool to_folder =
-            kiln_export_given.output[0] &&
-            (!kiln_path_base(kiln_export_given.output)[0] || kiln_is_dir(kiln_export_given.output));
-        if (to_folder && (one_file || j->n_files > 1))
+        if (names_folder() && (one_file || j->n_files > 1))
             KILN_TRY(kiln_path_join(f->to.path, sizeof f->to.path, kiln_export_given.output,
                                     f->to.writer->default_name, err));
         else
@@ -193,6 +192,9 @@ static kiln_status guard_files(kiln_run *r, kiln_export_job *j, kiln_error *err)
     for (uint32_t i = 0; i < j->n_files && st == KILN_OK; i++)
         if (!j->files[i].intact)
             st = kiln_export_target_check(g, &j->files[i].to, kiln_export_given.overwrite, err);
+    if (st == KILN_OK && names_folder() && !kiln_run_is_passing(r))
+        st = kiln_export_refuse_scene(g, kiln_manifest_path(m), kiln_export_given.output,
+                                      j->files[0].to.writer, j->n_files, err);
     kiln_product_guard_close(g);
     return st;
 }

@@ -3,14 +3,12 @@
 
 #include "base/file.h"
 #include "stages/files/packing.h"
-#include "stages/products/product_mark.h"
+#include "stages/products/scene_folder.h"
 
-#include <dirent.h>
 #include <errno.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
-#include <strings.h>
 
 bool kiln_convert_is_folder(const char *out) { return !kiln_path_base(out)[0] || kiln_is_dir(out); }
 
@@ -58,35 +56,13 @@ kiln_status kiln_convert_target(const char *out, const char *first, const kiln_w
 
 /* ---- a folder that is somebody's scene ------------------------------------------------------- */
 
-/* A PLY that SplatKiln wrote is what an earlier conversion put there. */
-static bool is_of_scene(const char *folder, const char *name)
-{
-    static const char *const names[] = {
-        "cameras.json", "transforms.json", "train_cameras.json", "images",      "input",
-        "sparse",       "colmap",          "point_cloud",        "manifest.db", "bake"};
-    char path[KILN_PATH_MAX];
-    for (size_t i = 0; i < sizeof names / sizeof *names; i++)
-        if (strcmp(name, names[i]) == 0) return true;
-    return strcasecmp(kiln_path_suffix(name), "ply") == 0 &&
-           kiln_path_join(path, sizeof path, folder, name, NULL) == KILN_OK &&
-           !kiln_product_was_written(path);
-}
-
 kiln_status kiln_convert_refuse_scene(const char *out, const char *target, const kiln_writer *w,
                                       kiln_error *err)
 {
-    char found[256] = "", give[KILN_PATH_MAX];
+    char found[KILN_SCENE_FOUND], give[KILN_PATH_MAX];
     const bool one_file = w->functions->place == KILN_PLACE_FILE;
-    DIR *const folder = opendir(out);
-    if (!folder) return KILN_OK;
-    for (const struct dirent *e = readdir(folder); e && !found[0]; e = readdir(folder))
-        if (is_of_scene(out, e->d_name)) (void)snprintf(found, sizeof found, "%s", e->d_name);
-    (void)closedir(folder);
-    if (!found[0]) return KILN_OK;
+    if (!kiln_folder_holds_scene(out, NULL, found)) return KILN_OK;
     (void)snprintf(give, sizeof give, "%s", target);
     if (!one_file) KILN_TRY(kiln_path_join(give, sizeof give, out, w->default_name, err));
-    return kiln_fail(err, KILN_E_USAGE,
-                     "the folder '%.1200s' holds a scene ('%s'); name the %s that is to be "
-                     "written, such as '%.1200s'",
-                     out, found, one_file ? "file" : "folder", give);
+    return kiln_refuse_scene_folder(out, found, one_file ? "file" : "folder", give, err);
 }

@@ -52,6 +52,11 @@ static void look_at_versions(kiln_doctor *d, const kiln_devices_question *q)
                          has, built);
 }
 
+static json_t *text_or_null(const char *text)
+{
+    return text ? kiln_json_string(text) : json_null();
+}
+
 /* What the two variables mean here, in words. */
 static void look_at_environment(kiln_doctor *d, const kiln_devices_question *q)
 {
@@ -70,8 +75,9 @@ static void look_at_environment(kiln_doctor *d, const kiln_devices_question *q)
                        q->visible, visible.n, visible.n == 1 ? "" : "s");
     kiln_doctor_line(d, "%s; CUDA_DEVICE_ORDER is %s", meaning, q->order ? q->order : "not set");
     kiln_doctor_set(d, "environment",
-                    json_pack("{s:s?, s:s?, s:s}", "CUDA_VISIBLE_DEVICES", q->visible,
-                              "CUDA_DEVICE_ORDER", q->order, "meaning", meaning));
+                    json_pack("{s:o, s:o, s:o}", "CUDA_VISIBLE_DEVICES", text_or_null(q->visible),
+                              "CUDA_DEVICE_ORDER", text_or_null(q->order), "meaning",
+                              kiln_json_string(meaning)));
     if (q->gpus->n == 0 || !q->visible || (visible.n > 0 && !*visible.note)) return;
     if (visible.n)
         kiln_doctor_find(d, KILN_NOTE, KILN_OK, "%s, so the list ends there", visible.note);
@@ -161,9 +167,9 @@ static void try_one(kiln_doctor *d, const kiln_device *device, unsigned number, 
     char text[1200];
     const bool works = kiln_doctor_probe(device, PROBE_MS, text, sizeof text);
     kiln_doctor_line(d, "GPU %u %s: %s", number, works ? "works" : "DOES NOT WORK", text);
-    if (json_array_append_new(list,
-                              json_pack("{s:i, s:s, s:b, s:s}", "number", (int)number, "visible",
-                                        device->visible, "works", works, "text", text)) != 0)
+    if (json_array_append_new(list, json_pack("{s:i, s:o, s:b, s:o}", "number", (int)number,
+                                              "visible", kiln_json_string(device->visible), "works",
+                                              works, "text", kiln_json_string(text))) != 0)
         d->no_memory = true;
     if (!works)
         kiln_doctor_find(d, KILN_ILL, KILN_E_DEVICE, "--devices %u (GPU '%s') does not work: %s",

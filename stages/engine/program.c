@@ -185,6 +185,7 @@ static const char *after_signal(const kiln_run *r)
 {
     if (kiln_run_is_passing(r)) return "nothing of it is kept";
     if (r->program->unit && !r->stage) return "nothing of it is kept";
+    if (kiln_run_is_once(r)) return "no unit is kept; run the same command to begin again";
     return r->options->part ? "no part is left; run the same command to begin again"
                             : "finished units are kept; run the same command to continue";
 }

@@ -3,6 +3,7 @@
 
 #include "stages/formats/folder_owner.h"
 #include "stages/products/product_records.h"
+#include "stages/products/scene_folder.h"
 
 #include <stdio.h>
 
@@ -60,6 +61,20 @@ kiln_status kiln_export_target_check(kiln_product_guard *g, kiln_export_target *
     t->replace = overwrite;
     KILN_TRY(check_remembered(g, t, path, overwrite, err));
     return kiln_product_guard_check(g, path, &t->seen, err);
+}
+
+kiln_status kiln_export_refuse_scene(kiln_product_guard *g, const char *manifest,
+                                     const char *folder, const kiln_writer *w, uint32_t n,
+                                     kiln_error *err)
+{
+    char found[KILN_SCENE_FOUND], name[64], give[KILN_PATH_MAX];
+    const bool one_file = n == 1 && w->functions->place == KILN_PLACE_FILE;
+    KILN_TRY(kiln_product_guard_into(g, folder, err));
+    if (!kiln_folder_holds_scene(folder, manifest, found)) return KILN_OK;
+    /* in a folder of its own no import of the scene finds it */
+    (void)snprintf(name, sizeof name, "export/%s", n == 1 ? w->default_name : "");
+    KILN_TRY(kiln_path_join(give, sizeof give, folder, name, err));
+    return kiln_refuse_scene_folder(folder, found, one_file ? "file" : "folder", give, err);
 }
 
 kiln_status kiln_export_target_begin(const kiln_export_target *t, kiln_hash of,

@@ -28,6 +28,13 @@ void kiln_export_target_name(kiln_export_target *t);
 kiln_status kiln_export_target_check(kiln_product_guard *g, kiln_export_target *t, bool overwrite,
                                      kiln_error *err) KILN_MUST_CHECK;
 
+/* KILN_E_USAGE where `folder`, which -o names, holds a scene: a name was forgotten, which the
+ * sentence gives. manifest: of the bake, there or to be; n: formats that go into it, the first of
+ * them `w`. */
+kiln_status kiln_export_refuse_scene(kiln_product_guard *g, const char *manifest,
+                                     const char *folder, const kiln_writer *w, uint32_t n,
+                                     kiln_error *err) KILN_MUST_CHECK;
+
 /* Keeps a target in the list: _begin before it is written, _put when it is part of the current
  * output. of: what all formats of that output have in common. */
 kiln_status kiln_export_target_begin(const kiln_export_target *t, kiln_hash of,

@@ -1,6 +1,7 @@
 /* bake_targets -- see the header. */
 #include "stages/front/bake_targets.h"
 
+#include "stages/export/export_targets.h"
 #include "stages/formats/writer.h"
 #include "stages/front/chosen_stages.h"
 #include "stages/products/product_guard.h"
@@ -118,7 +119,9 @@ static kiln_status check_exports(const targets *t, kiln_error *err)
             KILN_TRY(kiln_path_join(path, sizeof path, folder, w->default_name, err));
         KILN_TRY(check_format(t, w, path, err));
     }
-    return KILN_OK;
+    return output[0]
+               ? kiln_export_refuse_scene(t->guard, t->b->manifest, output, writers[0], n, err)
+               : KILN_OK;
 }
 
 /* ---- pictures -------------------------------------------------------------------------------- */

@@ -57,11 +57,11 @@ static json_t *jobs_json(const kiln_slurm_jobs *jobs)
     json_t *list = json_array();
     for (size_t i = 0; i < jobs->n; i++) {
         const kiln_slurm_job *job = &jobs->job[i];
-        append_or_drop(&list, json_pack("{s:s, s:o, s:s, s:o, s:o}", "id", job->id, "state",
-                                        kiln_json_string(job->state), "kind",
-                                        job->is_task ? "task" : "round", "stage",
-                                        kiln_json_string(job->stage), "reason",
-                                        kiln_json_string(job->reason)));
+        append_or_drop(
+            &list, json_pack("{s:o, s:o, s:s, s:o, s:o}", "id", kiln_json_string(job->id), "state",
+                             kiln_json_string(job->state), "kind", job->is_task ? "task" : "round",
+                             "stage", kiln_json_string(job->stage), "reason",
+                             kiln_json_string(job->reason)));
     }
     return list;
 }
@@ -76,9 +76,10 @@ static kiln_status notes_json(const kiln_slurm_bake *b, const kiln_slurm_jobs *j
     KILN_TRY(kiln_slurm_note_read(&b->folder, "lost", lost, sizeof lost, &there, err));
     KILN_TRY(kiln_slurm_end_read(&b->folder, &end, err));
     if (!end.there && jobs->n == 0) KILN_TRY(kiln_slurm_last_job_text(&b->folder, jobs, why, err));
-    json_t *ended = end.there ? json_pack("{s:i, s:s, s:o}", "code", end.code, "stage", end.stage,
-                                          "why", kiln_json_string(end.why))
-                              : json_null();
+    json_t *ended = end.there
+                        ? json_pack("{s:i, s:o, s:o}", "code", end.code, "stage",
+                                    kiln_json_string(end.stage), "why", kiln_json_string(end.why))
+                        : json_null();
     *out = json_pack("{s:o, s:o, s:o, s:o}", "chain", json_or_null(chain), "lost",
                      json_or_null(lost), "ended", ended, "last_job", json_or_null(why));
     return KILN_OK;

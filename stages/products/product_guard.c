@@ -480,6 +480,20 @@ bool kiln_folder_holds_any(const char *path)
     return any;
 }
 
+static kiln_status refuse_holder(const char *path, kiln_error *err)
+{
+    return kiln_fail(
+        err, KILN_E_USAGE,
+        "the folder '%s' holds files of the scene that was imported; choose another place", path);
+}
+
+kiln_status kiln_product_guard_into(kiln_product_guard *g, const char *path, kiln_error *err)
+{
+    const folder *f;
+    KILN_TRY(look_at_folder(g, path, &f, err));
+    return f->there && f->is == KILN_FOLDER_OF_PHOTOS ? refuse_holder(path, err) : KILN_OK;
+}
+
 kiln_status kiln_product_guard_folder(kiln_product_guard *g, const char *path, bool whole,
                                       kiln_error *err)
 {
@@ -489,10 +503,7 @@ kiln_status kiln_product_guard_folder(kiln_product_guard *g, const char *path, b
     KILN_TRY(look_at_folder(g, path, &f, err));
     if (f->is == KILN_FOLDER_OF_PHOTOS ||
         (whole && f->there && kiln_scene_files_below(g->scene, f->real)))
-        return kiln_fail(
-            err, KILN_E_USAGE,
-            "the folder '%s' holds files of the scene that was imported; choose another place",
-            path);
+        return refuse_holder(path, err);
     if (f->is == KILN_FOLDER_IN_PHOTOS) return refuse_photos(path, err);
     return whole && g->keeps_ours && !g->overwrite && kiln_folder_holds_any(path)
                ? refuse_existing(path, err)

@@ -73,6 +73,10 @@ kiln_status kiln_product_guard_ask(kiln_manifest *m, bool overwrite, const char 
  * others. Says nothing of what else it holds. KILN_E_USAGE. */
 kiln_status kiln_product_guard_folder(kiln_product_guard *g, const char *path, bool whole,
                                       kiln_error *err) KILN_MUST_CHECK;
+/* Asks for a folder into which files go without a name of their own. KILN_E_USAGE: the scene's
+ * photos or masks lie in it. */
+kiln_status kiln_product_guard_into(kiln_product_guard *g, const char *path,
+                                    kiln_error *err) KILN_MUST_CHECK;
 /* Step 3 for such a folder, which is ours by its files. KILN_E_USAGE: it stays all the same. known:
  * the bake knows that it wrote it. Fills `seen`, unless it is NULL, but for what stands there. */
 kiln_status kiln_product_guard_folder_mark(const kiln_product_guard *g, const char *path,

@@ -113,8 +113,8 @@ static json_t *views_json(const kiln_prune_report *r)
                                                  "visible", (json_int_t)c->touched[1]);
         (void)json_array_append_new(
             out,
-            json_pack("{s:s, s:i, s:i, s:o, s:o, s:o, s:o}", "camera", v->camera, "width",
-                      (int)v->width, "height", (int)v->height, "visible",
+            json_pack("{s:o, s:i, s:i, s:o, s:o, s:o, s:o}", "camera", kiln_json_string(v->camera),
+                      "width", (int)v->width, "height", (int)v->height, "visible",
                       pair_json(v, c->visible, 1), "pairs", pair_json(v, c->pairs, 1), "list_bytes",
                       pair_json(v, c->pairs, KILN_PRUNE_LIST_BYTES), "touched", touched));
     }
@@ -189,9 +189,10 @@ static pairs_share share_of(const kiln_prune_report *r, bool would)
 /* camera: null where no view shows such a row. */
 static json_t *share_json(uint64_t rows, const pairs_share *s)
 {
-    return json_pack("{s:I, s:I, s:o, s:o, s:s?}", "rows", (json_int_t)rows, "visible_at_most",
+    return json_pack("{s:I, s:I, s:o, s:o, s:o}", "rows", (json_int_t)rows, "visible_at_most",
                      (json_int_t)s->visible, "pairs_share", kiln_json_real(s->share),
-                     "pairs_share_at_most", kiln_json_real(s->most), "camera", s->camera);
+                     "pairs_share_at_most", kiln_json_real(s->most), "camera",
+                     s->camera ? kiln_json_string(s->camera) : json_null());
 }
 
 /* What rules touch of what cameras see; what those would that are auto and rest. */
@@ -238,7 +239,8 @@ kiln_status kiln_prune_report_json(const kiln_prune_report *r, json_t *out, kiln
     if (r->curve && !failed) failed = json_object_set_new(out, "curve", curve_json(r));
     if (r->other && !failed)
         failed = json_object_set_new(out, "against",
-                                     json_pack("{s:s, s:o}", "manifest", r->against, "scales",
+                                     json_pack("{s:o, s:o}", "manifest",
+                                               kiln_json_string(r->against), "scales",
                                                scales_json(r->other->scales[0], r->largest[2])));
     return failed ? kiln_fail(err, KILN_E_NOMEM, "cannot write the report of prune") : KILN_OK;
 }

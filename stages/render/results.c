@@ -150,8 +150,9 @@ static kiln_status describe_view(const kiln_render_job *j, const view_result *v,
     char hex[33];
     const kiln_render_unit *u = kiln_render_unit_of(j);
     json_t *head =
-        json_pack("{s:s, s:s, s:s?, s:I, s:I, s:b, s:s, s:o, s:o}", "name", j->camera->name,
-                  "split", j->camera->split, "file", u->picture[0] ? u->picture : NULL, "visible",
+        json_pack("{s:o, s:o, s:o, s:I, s:I, s:b, s:s, s:o, s:o}", "name",
+                  kiln_json_string(j->camera->name), "split", kiln_json_string(j->camera->split),
+                  "file", u->picture[0] ? kiln_json_string(u->picture) : json_null(), "visible",
                   (json_int_t)v->visible, "pairs", (json_int_t)v->pairs, "from_table",
                   (int)v->from_table, "pixels", kiln_hash_hex(v->pixels, hex), "psnr",
                   kiln_json_real(v->psnr), "ssim", kiln_json_real(v->ssim));
@@ -251,8 +252,8 @@ static kiln_status report_view(kiln_run *r, const kiln_render_job *j, const view
 static kiln_status report_missing(kiln_run *r, const kiln_render_job *j, kiln_error *err)
 {
     if (kiln_run_prints(r)) kiln_print("%-32s no picture, see above", j->camera->name);
-    json_t *row = json_pack("{s:s, s:s, s:b}", "name", j->camera->name, "split", j->camera->split,
-                            "quarantined", 1);
+    json_t *row = json_pack("{s:o, s:o, s:b}", "name", kiln_json_string(j->camera->name), "split",
+                            kiln_json_string(j->camera->split), "quarantined", 1);
     return kiln_run_report_row(r, row, err);
 }
 
@@ -378,9 +379,9 @@ static kiln_status report_totals(const kiln_render_plan *s, const totals *t, jso
         failed = json_object_set_new(out, "detail", kiln_detail_json(&t->detail));
     if (!failed && t->n_measured)
         failed = json_object_set_new(out, "fast",
-                                     json_pack("{s:i, s:o, s:s}", "measured", (int)t->n_measured,
+                                     json_pack("{s:i, s:o, s:o}", "measured", (int)t->n_measured,
                                                "least_db", db_json(t->least_db), "camera",
-                                               t->least_camera));
+                                               kiln_json_string(t->least_camera)));
     return failed ? no_memory_for_results(err) : KILN_OK;
 }
 

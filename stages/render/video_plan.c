@@ -93,10 +93,11 @@ kiln_status kiln_video_plan_report(kiln_run *r, const kiln_render_plan *s, kiln_
     const kiln_video *v = s->video;
     const char *path = strcmp(s->stream.path, "-") ? s->stream.path : "stdout";
     const double fps = (double)s->stream.rate.num / s->stream.rate.den;
-    json_t *o_video = json_pack("{s:o, s:I, s:I, s:I, s:o, s:s?}", "file", kiln_json_string(path),
-                                "frames", (json_int_t)v->n_written, "width", (json_int_t)v->width,
-                                "height", (json_int_t)v->height, "fps", kiln_json_real(fps),
-                                "ffmpeg", v->version[0] ? v->version : NULL);
+    json_t *o_video =
+        json_pack("{s:o, s:I, s:I, s:I, s:o, s:o}", "file", kiln_json_string(path), "frames",
+                  (json_int_t)v->n_written, "width", (json_int_t)v->width, "height",
+                  (json_int_t)v->height, "fps", kiln_json_real(fps), "ffmpeg",
+                  v->version[0] ? kiln_json_string(v->version) : json_null());
     if (json_object_set_new(kiln_run_report(r), "video", o_video) != 0)
         return kiln_fail(err, KILN_E_NOMEM, "out of memory for the report");
     if (kiln_run_prints(r))

@@ -83,9 +83,10 @@ static kiln_status print_address(const kiln_run *r, const kiln_serve_address *a,
                                  kiln_error *err)
 {
     if (kiln_run_json(r)) {
-        json_t *v = json_pack("{s:i, s:s, s:s, s:s, s:s, s:i, s:i}", "version", 1, "stage", "serve",
-                              "status", "serving", "address", url, "listen", a->listen, "port",
-                              (int)a->port, "pid", (int)getpid());
+        json_t *v =
+            json_pack("{s:i, s:s, s:s, s:o, s:o, s:i, s:i}", "version", 1, "stage", "serve",
+                      "status", "serving", "address", kiln_json_string(url), "listen",
+                      kiln_json_string(a->listen), "port", (int)a->port, "pid", (int)getpid());
         char *text = kiln_json_text(v, JSON_COMPACT);
         json_decref(v);
         if (!text) return kiln_fail(err, KILN_E_NOMEM, "cannot write the address as JSON");

@@ -255,3 +255,41 @@ test_case 'after signals the same command gives the same bake' && (
     must 0 front pipeline "$KILN_TMP/s" --min-opacity 0.02 --chunk-max 512
     [ "$before" = "$(digest "$db")" ] || fail "what was interrupted came out otherwise"
 ); result
+
+test_case 'the bytes of a path need not be UTF-8' && (
+    place=$KILN_TMP/$'H\xf6hle'
+    mkdir "$place"
+    cp "$KILN_TMP/s/scene.ply" "$KILN_TMP/s/cameras.json" "$place"
+    must 0 front pipeline "$place" --chunk-max 512
+    db=$place/bake/manifest.db
+    for command in 'render --orbit 2 -o' 'render --depth -o' 'export -w -o'; do
+        # shellcheck disable=SC2086
+        must 0 front $command "$place/new/" "$db" --json
+        python3 -m json.tool <"$KILN_TMP/out" >/dev/null || fail "$command: no JSON"
+    done
+    grep -q '"path": ".*/H?hle/new/scene.ply"' "$KILN_TMP/out" || fail "$(cat "$KILN_TMP/out")"
+    must 0 front prune "$db" --against "$db" --json
+    grep -q '"manifest": ".*/H?hle/bake/manifest.db"' "$KILN_TMP/out" || fail "$(cat "$KILN_TMP/out")"
+); result
+
+# interrupted command...: what it says of a SIGTERM while a unit hangs
+interrupted() {
+    KILN_FAULT='unit=1:hang' "$KILN_BIN/kiln" "$@" >"$KILN_TMP/out" 2>"$KILN_TMP/err" &
+    pid=$! child=
+    for _ in $(seq 200); do child=$(pgrep -P $pid) && break; sleep 0.05; done
+    [ -n "$child" ] || fail "no worker was started: $(cat "$KILN_TMP/err")"
+    kill $pid
+    wait $pid && code=0 || code=$?
+    [ $code = 143 ] || fail "exit $code: $*"
+    tail -n 1 "$KILN_TMP/err"
+}
+
+test_case 'a run that stores nothing says so after a signal' && (
+    for command in 'prune --dry-run --min-opacity 0.3' "export -o $KILN_TMP/once.ply" "render --orbit 3 -o $KILN_TMP/once/"; do
+        # shellcheck disable=SC2086
+        said=$(interrupted $command "$db") || exit 1
+        [[ $said == *"; no unit is kept; run the same command to begin again" ]] || fail "$command: $said"
+    done
+    said=$(interrupted render --force "$db") || exit 1
+    [[ $said == *"; finished units are kept; run the same command to continue" ]] || fail "$said"
+); result

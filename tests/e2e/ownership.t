@@ -163,6 +163,7 @@ kept kiln render b.db --format raw -o s/tower.ply
 kept kiln export b.db -o s/tower.ply
 kept kiln export b.db -o s/cameras.json --format ply
 kept kiln export b.db --format chunks -o s/images/
+kept kiln export b.db --format spz -o s/images/
 kept kiln export b.db --format chunks -o s/images/chunks
 kept kiln export b.db --format sog-folder -o s/images/sog/
 kept kiln export b.db --format sog-folder -o s/images/

@@ -203,8 +203,8 @@ test_case 'gc removes what is superseded and unchanged' && (
 ); result
 
 test_case 'three scenes that share one NAME.bake' && (
-    mkdir t; cp s/scene.ply t/x.ply; must 0 kiln export $db --format splat,spz -o t/; mv t/scene.splat t/x.splat
-    mv t/scene.spz t/x.spz
+    mkdir t; cp s/scene.ply t/x.ply; must 0 kiln export $db --format splat,spz -o t/of/; mv t/of/scene.splat t/x.splat
+    mv t/of/scene.spz t/x.spz
     must 0 front pipeline t/x.ply --quiet --export ply --no-report
     must 0 front pipeline t/x.splat --quiet --export splat --no-report
     must 0 front pipeline t/x.spz --export spz --no-report

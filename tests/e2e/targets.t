@@ -126,3 +126,34 @@ test_case 'a PLY has normals where a source has some, or names no columns' && (
     must 0 kiln import less.ply half.db --add s/scene.ply # those that one lacks are 0
     must 0 export_source half.db; normals n.ply yes
 ); result
+
+test_case 'a folder that holds a scene is refused with a name to give' && (
+    must 0 kiln export x.db --format spz -o a.spz
+    mkdir tower bare web own
+    cp s/cameras.json tower/
+    cp a.spz web/
+    cp x.db own/manifest.db
+    ascii_ply 'float x float y float z' '0 0 0' >bare/other.ply
+    for folder in tower bare s; do
+        before=$(ls -l $folder)
+        for w in '' -w; do
+            # shellcheck disable=SC2086
+            must 2 kiln export x.db $w --format spz -o $folder/
+            grep -q "the folder '$folder/' holds a scene ('.*'); name the file .*, such as '$folder/export/scene.spz'" err ||
+                fail "$(cat err)"
+            # shellcheck disable=SC2086
+            must 2 kiln export x.db $w --format splat,spz -o $folder
+            grep -q "name the folder .*, such as '$folder/export/'" err || fail "$(cat err)"
+            # shellcheck disable=SC2086
+            must 2 kiln export x.db $w --format chunks -o $folder
+        done
+        [ "$before" = "$(ls -l $folder)" ] || fail "$folder has changed"
+    done
+    must 0 kiln export x.db --format spz -o tower/scene.spz # where it has a name
+    must 2 "$KILN_BIN/kiln" pipeline s --out p.bake --export-output tower/
+    grep -q "the folder 'tower/' holds a scene" err && [ ! -e p.bake ] || fail "$(cat err)"
+    for _ in 1 2; do # what it exported itself is no scene, and the bake's own folder has none by its manifest
+        must 0 kiln export x.db --format ply,compressed-ply,chunks -o web/
+        (cd own && must 0 kiln export manifest.db --format ply -o .) || exit 1
+    done
+); result

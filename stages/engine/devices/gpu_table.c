@@ -13,7 +13,7 @@
 /* ---- as JSON --------------------------------------------------------------------------------- */
 /* NULL means that there is no memory. json_pack's "o" and json_array_append_new refuse it, so
  * callers need no check. */
-static json_t *text_or_null(const char *s) { return *s ? json_string(s) : json_null(); }
+static json_t *text_or_null(const char *s) { return *s ? kiln_json_string(s) : json_null(); }
 static json_t *number_or_null(int64_t n) { return n >= 0 ? json_integer(n) : json_null(); }
 static json_t *size_or_null(uint64_t bytes, bool known)
 {
@@ -38,9 +38,9 @@ static json_t *gpu_row(const kiln_gpu *g, int number, bool chosen, const char *s
     char cpus[KILN_CPUS_TEXT];
     kiln_cpus_near(sysfs, g->pci, cpus, sizeof cpus);
     return json_pack(
-        "{s:o, s:s, s:s, s:i, s:b, s:o, s:o, s:o, s:o, s:o, s:o, s:b, s:I, s:s, s:s, s:s, s:b}",
-        "number", number_or_null(number), "name", g->name, "uuid", g->uuid, "gpu", (int)g->gpu,
-        "instance", instance, "pci", text_or_null(g->pci), "node",
+        "{s:o, s:o, s:s, s:i, s:b, s:o, s:o, s:o, s:o, s:o, s:o, s:b, s:I, s:s, s:s, s:s, s:b}",
+        "number", number_or_null(number), "name", kiln_json_string(g->name), "uuid", g->uuid, "gpu",
+        (int)g->gpu, "instance", instance, "pci", text_or_null(g->pci), "node",
         number_or_null(kiln_cpus_node(sysfs, g->pci)), "cpus", text_or_null(cpus),
         "compute_capability", arch_or_null(g->arch), "total_bytes",
         size_or_null(g->total_bytes, memory), "free_bytes", size_or_null(g->free_bytes, memory),
@@ -81,15 +81,16 @@ json_t *kiln_gpu_table(const kiln_devices_question *q, const kiln_device_list *c
         const kiln_device *d = &visible.items[i];
         /* what is left are entries of CUDA_VISIBLE_DEVICES that NVML has no UUID for */
         if (*d->uuid) continue;
-        bad |= json_array_append_new(table, json_pack("{s:i, s:s, s:s, s:b}", "number", (int)i,
-                                                      "name", d->visible, "state", "unknown",
-                                                      "chosen", has_entry(chosen, d)));
+        bad |= json_array_append_new(table, json_pack("{s:i, s:o, s:s, s:b}", "number", (int)i,
+                                                      "name", kiln_json_string(d->visible), "state",
+                                                      "unknown", "chosen", has_entry(chosen, d)));
     }
     for (uint32_t i = 0; i < q->gpus->n_lost; i++) {
         const kiln_gpu_lost *lost = &q->gpus->lost[i];
-        bad |= json_array_append_new(table, json_pack("{s:n, s:s, s:i, s:s, s:b}", "number", "name",
-                                                      lost->why, "gpu", (int)lost->gpu, "state",
-                                                      "lost", "chosen", false));
+        bad |= json_array_append_new(table,
+                                     json_pack("{s:n, s:o, s:i, s:s, s:b}", "number", "name",
+                                               kiln_json_string(lost->why), "gpu", (int)lost->gpu,
+                                               "state", "lost", "chosen", false));
     }
     if (!bad) return table;
     json_decref(table);

@@ -63,7 +63,7 @@ static kiln_status give_up(kiln_job *j, uint64_t item, kiln_error *err)
             err, KILN_E_PARTIAL,
             "'%s' failed %u times, the last on %s: %.600s; the stage cannot continue without it%s",
             u->name, t->attempts, f->device, f->reason,
-            kiln_run_is_passing(j->run)
+            kiln_run_is_passing(j->run) || kiln_run_is_once(j->run)
                 ? ""
                 : "; finished units are kept; run the same command to try it again");
     u->quarantined = true;
