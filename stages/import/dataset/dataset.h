@@ -72,6 +72,8 @@ typedef struct kiln_dataset {
     const kiln_reader *reader; /* of rows_path; NULL when there is none */
     char rows_path[4096];      /* splat or point file; COLMAP: the points3D file; "" none */
     kiln_scene_kind rows_kind; /* KILN_SCENE_NONE without rows_path */
+    /* the file that would be chosen if the bake's own did not stay; below the root, "" none */
+    char passed_over[4096];
     kiln_read_options read;    /* how rows_path is read */
     kiln_path *members;        /* owned: files besides it that the rows come from (reader.h) */
     uint32_t n_members;
@@ -102,8 +104,8 @@ typedef struct {
     kiln_split split;   /* --split; its file is borrowed */
     bool no_dataparser; /* --no-dataparser */
     const char
-        /* the file of rows that the bake was made of: it stays while it is there, unless it is an
-         * iteration_N; NULL */
+        /* the file of rows that the bake was made of: it stays while it is there, unless a later
+         * step of its training or an iteration_N is there; NULL */
         *stays;
     const char *leave_out; /* a file that is not looked at, its real path; NULL */
     /* cameras and photos are not looked for where rows are there without them */
