@@ -1,5 +1,5 @@
 #!/usr/bin/env bash
-# The least --ram that a refusal of export, lod --refine, prune or render names is enough for all that follows: every format, alone
+# The least --ram that a refusal of export, lod --refine, prune, render or stats names is enough for all that follows: every format, alone
 # and among several, with filters, a move and --report-loss. What is then taken, seen from outside, stays below it.
 . tests/e2e/lib.sh
 . tests/e2e/ram.sh
@@ -38,6 +38,12 @@ for format in spz ksplat2; do
 done
 must 0 mkdir several
 named "several formats" export s.db --format splat,ksplat,spz -o several/
+# Files that are unpacked before their rows are checked and counted; and a bake, which is read as it is.
+for file in several/s.spz written-spz4 written-sog written-ply s.db; do
+    [ -e "$file" ] || file=$(ls -d several/*.spz)
+    named "stats of $file" stats "$file"
+    named "stats --pairs of $file" stats "$file" --pairs 512x512
+done
 # A third of the Gaussians in chunks of the same size: refining takes most of the time, and memory by the chunk.
 scene r 8000 3 160x100
 kiln import r r.db >/dev/null && kiln knn r.db >/dev/null && kiln chunk r.db --layer source --max 6000 >/dev/null && kiln lod r.db >/dev/null ||
