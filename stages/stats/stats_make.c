@@ -20,7 +20,7 @@ kiln_stats_options kiln_stats_given;
 
 enum { UNITS = 16, COUNTS_BYTES = 64 << 20 };
 
-/* ---- memory ----------------------------------------------------------------------------------- */
+/* ---- memory ---------------------------------------------------------------------------------- */
 
 static uint64_t largest_block(const kiln_stats *s)
 {

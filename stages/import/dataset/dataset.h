@@ -7,7 +7,8 @@
  *              (training_steps.h) the last step counts, of equal ones the newest file; of several others the largest count (a
  *              packed file whose count is not known stands back behind the same name unpacked, and
  *                  beside any other file the
- *              user has to name one). The file that the bake was made of stays (kiln_dataset_wishes.stays)
+ *              user has to name one). The file that the bake was made of, or a later step of it, stays
+ *              (kiln_dataset_wishes.stays)
  *   cameras:   --cameras FILE; cameras.json (INRIA, or a list); train_cameras.json and
  *              test_cameras.json (forks of INRIA), read together; COLMAP sparse model;
  *              transforms.json; transforms_{train,val,test}.json, read together
@@ -74,8 +75,8 @@ typedef struct kiln_dataset {
     kiln_scene_kind rows_kind; /* KILN_SCENE_NONE without rows_path */
     /* the file that would be chosen if the bake's own did not stay; below the root, "" none */
     char passed_over[4096];
-    kiln_read_options read;    /* how rows_path is read */
-    kiln_path *members;        /* owned: files besides it that the rows come from (reader.h) */
+    kiln_read_options read; /* how rows_path is read */
+    kiln_path *members;     /* owned: files besides it that the rows come from (reader.h) */
     uint32_t n_members;
     kiln_move rows_move;  /* of rows_path alone; scale 0: none, as it is no file of --add */
     kiln_rows_file *more; /* owned: files whose rows follow those of rows_path, in this order */
