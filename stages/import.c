@@ -18,6 +18,7 @@
 #include "stages/cameras/pinholes.h"
 #include "stages/engine/engine.h"
 #include "stages/engine/hosts/decisions.h"
+#include "stages/engine/meaning.h"
 #include "stages/engine/parent/run_layers.h"
 #include "stages/engine/devices/work.h"
 #include "stages/import/dataset/findings.h"
@@ -297,6 +298,21 @@ static kiln_status warn_of_replaced(kiln_manifest *m, const kiln_import_result *
     return st == KILN_E_STALE ? KILN_OK : st;
 }
 
+/* Behind all else, and also where nothing was to be done: the file beside the bake's own may be
+ * what the user wants it to be made of. */
+static void warn_of_passed_over(const kiln_dataset *d, const char *scene, const char *manifest)
+{
+    char sentence[4096] = "";
+    if (d->passed_over[0])
+        snprintf(sentence, sizeof sentence,
+                 "'%.1000s' is not used, because the bake was made of another file, which stays; "
+                 "kiln import %.1000s %.1000s --reset chooses anew, and takes import's stored "
+                 "options back",
+                 d->passed_over, scene, manifest);
+    if (sentence[0]) kiln_warn("%s", sentence);
+    kiln_meaning_pass_on(sentence);
+}
+
 static kiln_status import_dataset(kiln_run *r, const char *manifest, kiln_import_result *i,
                                   kiln_error *err)
 {
@@ -403,6 +419,7 @@ static kiln_status run_import(kiln_run *r, kiln_error *err)
     memcpy(i->background, i->data.background, sizeof i->background);
     st = kiln_import_given.list ? kiln_findings_list(r, &i->data, err)
                                 : import_dataset(r, manifest, i, err);
+    if (st == KILN_OK && !kiln_run_is_frozen(r)) warn_of_passed_over(&i->data, scene, manifest);
 done:
     for (uint32_t k = 0; k < i->n_parts; k++) kiln_prepared_release(&i->parts[k].prepared);
     free(i->parts);

@@ -23,6 +23,13 @@ kiln_status kiln_meaning_put(json_t *report, kiln_error *err, const char *fmt, .
     return KILN_OK;
 }
 
+static char passed_on[4096];
+void kiln_meaning_pass_on(const char *sentence)
+{
+    (void)snprintf(passed_on, sizeof passed_on, "%s", sentence);
+}
+const char *kiln_meaning_passed_on(void) { return passed_on; }
+
 const char *kiln_meaning_get(const json_t *report, size_t i)
 {
     const json_t *all = json_object_get(report, key);

@@ -18,5 +18,9 @@ kiln_status kiln_meaning_put(json_t *report, kiln_error *err, const char *fmt, .
 /* The sentence i of a report, which may be a stranger's; NULL behind the last. What is no text is
  * "". */
 const char *kiln_meaning_get(const json_t *report, size_t i);
+/* For kiln pipeline, which runs stages in its own process: what is so in this run and in no report,
+ * because the stage may have had nothing to do. The last one is kept; "" forgets it. */
+void kiln_meaning_pass_on(const char *sentence);
+const char *kiln_meaning_passed_on(void);
 
 #endif

@@ -12,10 +12,12 @@
 #include "base/file.h"
 #include "base/log.h"
 #include "base/memory.h"
+#include "base/minmax.h"
 #include "stages/engine/interrupt.h"
 #include "stages/engine/memory/ram.h"
 #include "stages/engine/parent/options.h"
 #include "stages/engine/program.h"
+#include "stages/chunk/cells.h"
 #include "stages/convert/convert_run.h"
 #include "stages/convert/convert_target.h"
 #include "stages/export/export_options.h"
@@ -25,7 +27,9 @@
 #include "stages/front/convert_options.h"
 #include "stages/front/front.h"
 #include "stages/import/dataset/additions.h"
+#include "stages/import/import_options.h"
 #include "stages/import/own_cameras.h"
+#include "stages/lod/lod_units.h"
 
 #include <errno.h>
 #include <signal.h>
@@ -338,20 +342,52 @@ static kiln_status need_gaussians(const conversion *c, kiln_error *err)
     return st;
 }
 
+/* What merging chunks takes at most, by the headers of the files, so that the first refusal of
+ * --ram names enough for the levels, too. A folder, or a header that says nothing, may have any
+ * number of rows. */
+static kiln_status foresee_levels(const conversion *c, kiln_error *err)
+{
+    const kiln_read_options options = {.lod = kiln_import_given.lod};
+    uint64_t rows = 0;
+    uint32_t degree = 0;
+    char path[KILN_PATH_MAX];
+    kiln_source_info *info; /* too large for the stack */
+    kiln_status st = KILN_OK;
+    if (!c->cuts) return KILN_OK;
+    KILN_TRY(KILN_ALLOC(&info, 1, "what a file says of itself", err));
+    for (unsigned i = 0; i < c->n && st == KILN_OK; i++) {
+        const kiln_reader *reader;
+        kiln_error unread;
+        memset(info, 0, sizeof *info);
+        st = input_path(c, i, path, err);
+        const bool known = st == KILN_OK &&
+                           kiln_source_look(path, &options, &reader, info, &unread) == KILN_OK &&
+                           info->n_rows;
+        rows += known ? info->n_rows : KILN_CHUNK_ROWS_MAX;
+        degree = (uint32_t)kiln_max_u64(degree, known ? info->sh_degree : 3);
+    }
+    free(info);
+    if (st == KILN_OK) kiln_ram_foresee_runs(kiln_lod_scene_ram(rows, degree));
+    return st;
+}
+
 static kiln_status run_bake(conversion *c, int *code, kiln_error *err)
 {
     KILN_TRY(make_import_words(c, err));
     KILN_TRY(make_between_words(c, err));
     KILN_TRY(make_export_words(c, err)); /* now, as the first stage overwrites what was parsed */
     if (!c->writer->functions->views) kiln_own_cameras_hush();
+    KILN_TRY(foresee_levels(c, err));
     *code = run_program(&kiln_stage_import, kiln_stage_import.cli, &c->import);
     if (*code == 0 && c->cuts) {
         KILN_TRY(need_gaussians(c, err));
         kiln_say("levels of detail are made in a bake in '%s', which is removed afterwards",
                  c->folder);
     }
-    for (int i = 0; i < N_BETWEEN && c->cuts && *code == 0; i++)
+    for (int i = 0; i < N_BETWEEN && c->cuts && *code == 0; i++) {
+        if (between[i].stage == &kiln_stage_lod) kiln_ram_foresee_runs(0); /* it knows its chunks */
         *code = run_program(between[i].stage, between[i].stage->cli, &c->between[i]);
+    }
     if (*code != 0) return KILN_OK;
     const bool was_there = kiln_is_dir(c->out);
     *code = run_program(&kiln_stage_export, kiln_stage_export.cli, &c->export);

@@ -427,7 +427,12 @@ static void say_meaning_of(kiln_manifest *m, const char *stage, bool *headed)
 static void say_meaning(const kiln_bake *b)
 {
     kiln_manifest *m;
-    bool headed = false;
+    const char *import_says = kiln_meaning_passed_on();
+    bool headed = *import_says;
+    if (headed) {
+        kiln_say("Warnings that affect these results:");
+        kiln_warn("  import: %s", import_says);
+    }
     if (!kiln_is_file(b->manifest) ||
         kiln_manifest_open(b->manifest, KILN_OPEN_READ, "pipeline", true, &m, NULL) != KILN_OK)
         return;

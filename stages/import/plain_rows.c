@@ -126,6 +126,7 @@ static kiln_status expect_layer(kiln_run *r, kiln_import_result *i, kiln_plain_e
 {
     uint64_t *offsets, n_blocks = 0, block = KILN_SCAN_RAM;
     kiln_error unread;
+    kiln_run_foresee_ram(r, KILN_SCAN_RAM, 1); /* also where a header says nothing */
     for (uint32_t k = 0; k < i->n_parts; k++) {
         kiln_join_part *p = &i->parts[k];
         if (!look_at_part(p, &i->data.read)) return KILN_OK;

@@ -69,5 +69,8 @@ kiln_status kiln_lod_inner_unit(kiln_worker *w, const kiln_lod_unit *u,
  * takes. */
 uint64_t kiln_lod_unit_ram(const kiln_lod_unit *u);
 uint64_t kiln_lod_unit_ram_thread(const kiln_lod_unit *u);
+/* The same of any unit with the default number of levels, before there are chunks: the scene has so
+ * many rows. */
+uint64_t kiln_lod_scene_ram(uint64_t rows, uint32_t sh_degree);
 
 #endif

@@ -3,6 +3,7 @@
 
 #include "base/memory.h"
 #include "base/minmax.h"
+#include "stages/chunk/cells.h"
 
 #include <stdlib.h>
 #include <string.h>
@@ -97,6 +98,19 @@ uint64_t kiln_lod_unit_ram_thread(const kiln_lod_unit *u)
 {
     /* a thread that merges takes nothing */
     return u->errors.n_views ? kiln_lod_errors_bytes_thread(u->rows) : 1;
+}
+
+uint64_t kiln_lod_scene_ram(uint64_t rows, uint32_t sh_degree)
+{
+    enum { LEVELS = 4 /* of --levels */ };
+    /* nodes above leaves merge fewer rows: of eight children a sixteenth each */
+    kiln_lod_unit u = {.rows = kiln_min_u64(rows, KILN_CHUNK_ROWS_MAX),
+                       .n_levels = LEVELS,
+                       .sh_degree = sh_degree,
+                       .weighted = 1,
+                       .errors.n_views = 1};
+    for (uint32_t i = 0; i < LEVELS; i++) u.counts[i] = kiln_max_u64(1, u.rows >> (i + 1));
+    return kiln_lod_unit_ram(&u);
 }
 
 uint64_t kiln_lod_unit_ram(const kiln_lod_unit *u)

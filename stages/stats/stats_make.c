@@ -20,6 +20,61 @@ kiln_stats_options kiln_stats_given;
 
 enum { UNITS = 16, COUNTS_BYTES = 64 << 20 };
 
+/* ---- memory ---------------------------------------------------------------------------------- */
+
+static uint64_t largest_block(const kiln_stats *s)
+{
+    uint64_t most = s->of_layer ? 0 : KILN_BLOCK_ROWS;
+    for (uint32_t c = 0; s->of_layer && c < s->layer->n_chunks; c++)
+        most = kiln_max_u64(most, s->layer->chunks[c].count);
+    return most;
+}
+
+static uint64_t reading_ram(const kiln_stats *s)
+{
+    uint64_t most = 0;
+    if (!s->of_layer) return kiln_import_block_ram(&s->rows.in);
+    for (uint32_t c = 0; c < s->layer->n_chunks; c++) {
+        uint64_t all = 0;
+        for (uint32_t p = 0; p < s->layer->chunks[c].n_planes; p++)
+            all += s->layer->chunks[c].planes[p].data.raw_bytes;
+        most = kiln_max_u64(most, all + kiln_read_ram(all));
+    }
+    return most;
+}
+
+/* As many as their counts have room for; blocks one behind the other. */
+static uint64_t units_of_pass(const kiln_stats_shared *shared, uint64_t n_blocks)
+{
+    const uint64_t counts =
+        shared->pass < KILN_STATS_PASSES
+            ? shared->n_columns * (uint64_t)kiln_stats_counters(shared->pass) * sizeof(uint32_t)
+            : 1;
+    return kiln_min_u64(
+        n_blocks, kiln_max_u64(1, kiln_min_u64(UNITS, COUNTS_BYTES / kiln_max_u64(counts, 1))));
+}
+
+/* Where memory is too short for the first list, what is named has room for all passes. reading:
+ * what a block takes; packed: the requests of all. */
+static void foresee_passes(kiln_run *r, const kiln_stats *s, uint64_t reading, uint64_t packed)
+{
+    const uint32_t end = kiln_stats_given.pairs ? KILN_STATS_PAIRS + 1 : KILN_STATS_PASSES;
+    const uint64_t n_views = kiln_max_u64(s->rows.in.data.set.n_cameras, KILN_ORBIT_CAMERAS);
+    for (uint32_t pass = 0; pass < end; pass++) {
+        const kiln_stats_shared shared = {.pass = pass, .n_columns = s->columns.n};
+        const uint64_t n = units_of_pass(&shared, s->n_blocks),
+                       bytes = sizeof shared + s->columns.n * sizeof s->of[0].search +
+                               n_views * sizeof *s->views + packed;
+        if (n)
+            kiln_run_foresee_ram(r,
+                                 reading + kiln_shared_payload_ram(bytes) +
+                                     kiln_stats_unit_ram(&shared,
+                                                         (uint32_t)kiln_div_up(s->n_blocks, n),
+                                                         largest_block(s)),
+                                 n);
+    }
+}
+
 /* ---- which rows ------------------------------------------------------------------------------ */
 
 static bool is_manifest(const char *path)
@@ -48,6 +103,22 @@ static kiln_status open_layer(kiln_run *r, const char *path, kiln_stats *s, kiln
     s->n_rows = s->layer->count;
     if (s->n_blocks)
         kiln_stats_columns_of_chunk(&s->layer->chunks[0], NULL, s->scene.origin, &s->columns);
+    foresee_passes(r, s, reading_ram(s), 0);
+    return KILN_OK;
+}
+
+/* Before the file is unpacked and checked: what its header says of the passes behind that. */
+static kiln_status foresee_file(kiln_run *r, kiln_stats *s, kiln_error *err)
+{
+    kiln_plain_expected expected;
+    static const double anywhere[3];
+    KILN_TRY(kiln_plain_rows_expect(r, &s->rows, &expected, err));
+    if (expected.layer) {
+        s->n_blocks = expected.layer->n_chunks;
+        kiln_stats_columns_of_chunk(&expected.layer->chunks[0], NULL, anywhere, &s->columns);
+        foresee_passes(r, s, expected.block_ram, expected.packed_bytes);
+    }
+    kiln_layer_free(expected.layer);
     return KILN_OK;
 }
 
@@ -58,6 +129,7 @@ static kiln_status open_file(kiln_run *r, const char *path, kiln_stats *s, kiln_
     KILN_TRY(kiln_path_join(near, sizeof near, temporary && *temporary ? temporary : "/tmp",
                             "kiln-stats", err));
     KILN_TRY(kiln_plain_rows_find(files, 1, kiln_stats_given.cameras, &s->rows, err));
+    KILN_TRY(foresee_file(r, s, err));
     KILN_TRY(kiln_plain_rows_open(r, near, &s->rows, err));
     kiln_import_result *i = &s->rows.in;
     i->up = kiln_import_given_up();
@@ -87,27 +159,6 @@ static void release_units(unit_list *l)
     kiln_buffer_release(&l->shared);
 }
 
-static uint64_t largest_block(const kiln_stats *s)
-{
-    uint64_t most = s->of_layer ? 0 : KILN_BLOCK_ROWS;
-    for (uint32_t c = 0; s->of_layer && c < s->layer->n_chunks; c++)
-        most = kiln_max_u64(most, s->layer->chunks[c].count);
-    return most;
-}
-
-static uint64_t reading_ram(const kiln_stats *s)
-{
-    uint64_t most = 0;
-    if (!s->of_layer) return kiln_import_block_ram(&s->rows.in);
-    for (uint32_t c = 0; c < s->layer->n_chunks; c++) {
-        uint64_t all = 0;
-        for (uint32_t p = 0; p < s->layer->chunks[c].n_planes; p++)
-            all += s->layer->chunks[c].planes[p].data.raw_bytes;
-        most = kiln_max_u64(most, all + kiln_read_ram(all));
-    }
-    return most;
-}
-
 static kiln_status share_facts(const kiln_stats *s, const kiln_stats_shared *shared, unit_list *l,
                                kiln_error *err)
 {
@@ -120,7 +171,6 @@ static kiln_status share_facts(const kiln_stats *s, const kiln_stats_shared *sha
     return kiln_buffer_put(&l->shared, s->rows.packed.data, s->rows.packed.size, err);
 }
 
-/* As many units as their counts have room for; blocks one behind the other. */
 static kiln_status run_pass(kiln_run *r, const kiln_stats *s, uint32_t pass, unit_list *l,
                             kiln_error *err)
 {
@@ -132,12 +182,7 @@ static kiln_status run_pass(kiln_run *r, const kiln_stats *s, uint32_t pass, uni
         .kind = s->of_layer ? kiln_layer_kind_find(s->layer->kind) : KILN_LAYER_source,
         .origin = {s->scene.origin[0], s->scene.origin[1], s->scene.origin[2]},
         .stride = kiln_scene_core_stride(s->n_rows)};
-    const uint64_t counts =
-        pass < KILN_STATS_PASSES
-            ? s->columns.n * (uint64_t)kiln_stats_counters(pass) * sizeof(uint32_t)
-            : 1;
-    l->n = kiln_min_u64(
-        s->n_blocks, kiln_max_u64(1, kiln_min_u64(UNITS, COUNTS_BYTES / kiln_max_u64(counts, 1))));
+    l->n = units_of_pass(&shared, s->n_blocks);
     KILN_TRY(share_facts(s, &shared, l, err));
     KILN_TRY(KILN_ALLOC(&l->units, l->n, "units", err));
     KILN_TRY(KILN_ALLOC(&l->requests, l->n, "units", err));

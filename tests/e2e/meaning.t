@@ -56,6 +56,28 @@ test_case 'values that look activated' && (
     rm -rf s.bake
 ); result
 
+test_case 'another file beside that of the bake, and a later step of it' && (
+    "$KILN_BIN/kiln" generate scene made -n 300 -q && "$KILN_BIN/kiln" generate scene few -n 200 -q && mkdir m || fail generate
+    cp made/*.ply other.ply && cp few/*.ply m/splat_7000.ply || fail generate
+    must 0 pipeline m --stages import
+    cp other.ply m/
+    for run in first second; do
+        must 0 pipeline m --stages import
+        grep -q 'nothing to do' err || fail "$run: $(cat err)"
+        tail -1 err | grep -q "^kiln pipeline: warning:   import: 'other.ply' is not used.*kiln import m m/bake/manifest.db --reset" ||
+            fail "$run: $(cat err)"
+    done
+    cp m/splat_7000.ply m/splat_30000.ply
+    must 0 pipeline m --stages import
+    grep -q "'splat_30000.ply' takes the place of 'splat_7000.ply'" err || fail "a later step: $(cat err)"
+    tail -1 err | grep -q "'other.ply' is not used" || fail "a later step: $(cat err)"
+    must 0 "$KILN_BIN/kiln" import m m/bake/manifest.db --reset
+    grep -q 'Gaussians: other.ply' err || fail "--reset: $(cat err)"
+    must 0 pipeline m --stages import
+    ! grep -q 'is not used, because' err || fail "it is chosen: $(cat err)"
+    rm -r m made few other.ply
+); result
+
 test_step 'points that nobody has trained' && (
     mkdir -p p
     py points

@@ -1,5 +1,5 @@
 #!/usr/bin/env bash
-# The least --ram that a refusal of export, lod --refine, prune or render names is enough for all that follows: every format, alone
+# The least --ram that a refusal of export, lod --refine, prune, render, stats or convert --count names is enough for all that follows: every format, alone
 # and among several, with filters, a move and --report-loss. What is then taken, seen from outside, stays below it.
 . tests/e2e/lib.sh
 . tests/e2e/ram.sh
@@ -38,6 +38,18 @@ for format in spz ksplat2; do
 done
 must 0 mkdir several
 named "several formats" export s.db --format splat,ksplat,spz -o several/
+# Files that are unpacked before their rows are checked and counted; and a bake, which is read as it is.
+for file in several/s.spz written-spz4 written-sog written-ply s.db; do
+    [ -e "$file" ] || file=$(ls -d several/*.spz)
+    named "stats of $file" stats "$file"
+    named "stats --pairs of $file" stats "$file" --pairs 512x512
+done
+test_case 'convert --count: the first refusal names enough for import, chunks, levels and export' && (
+    "$KILN_BIN/kiln" generate scene big -n 50000 -c 1 -q || fail generate
+    must 5 "$KILN_BIN/kiln" convert big/scene.ply part.ply --count 1000 --ram 1M --devices cpu --threads 2
+    ram_least=$(least_named)
+    must 0 "$KILN_BIN/kiln" convert big/scene.ply part.ply --count 1000 --ram "${ram_least}M" --devices cpu --threads 2
+); result
 # A third of the Gaussians in chunks of the same size: refining takes most of the time, and memory by the chunk.
 scene r 8000 3 160x100
 kiln import r r.db >/dev/null && kiln knn r.db >/dev/null && kiln chunk r.db --layer source --max 6000 >/dev/null && kiln lod r.db >/dev/null ||

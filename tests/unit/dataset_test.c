@@ -82,14 +82,15 @@ static void the_choice_of_a_bake_stays(void **state)
     const char *const one[] = {"a.png", NULL};
     (void)state;
     put_ply("splat_7000.ply", 9, true);
-    put_ply("splat_30000.ply", 3, true);
+    put_ply("splat_x.ply", 10, true);
     find_staying(at("splat_7000.ply"));
     assert_string_equal(rows(), "splat_7000.ply");
-    assert_non_null(strstr(data.set.notes, "'splat_7000.ply' stays, because the bake was made of "
-                                           "it, although 'splat_30000.ply' would be chosen now"));
-    assert_string_equal(why_not("splat_30000.ply", &used),
+    assert_string_equal(data.passed_over, "splat_x.ply");
+    assert_string_equal(why_not("splat_x.ply", &used),
                         "the bake was made of splat_7000.ply, which stays until --reset");
     kiln_dataset_release(&data);
+    assert_int_equal(unlink(at("splat_x.ply")), 0);
+    put_ply("splat_30000.ply", 3, true);
     find_staying(at("splat_100.ply")); /* it is gone */
     assert_string_equal(rows(), "splat_30000.ply");
     kiln_dataset_release(&data);
@@ -102,6 +103,37 @@ static void the_choice_of_a_bake_stays(void **state)
     kiln_dataset_release(&data);
     find();
     assert_string_equal(rows(), "exports/splat/splat.ply");
+}
+
+static void a_later_step_takes_the_place_of_the_choice(void **state)
+{
+    bool used;
+    (void)state;
+    put_ply("splat_7000.ply", 9, true);
+    put_ply("splat_30000.ply", 3, true);
+    put_ply("splat_30000_x.ply", 3, true);
+    find_staying(at("splat_7000.ply"));
+    assert_string_equal(rows(), "splat_30000.ply");
+    assert_string_equal(data.passed_over, "");
+    assert_non_null(strstr(data.set.notes, "'splat_30000.ply' takes the place of 'splat_7000.ply', "
+                                           "as a later training step"));
+    kiln_dataset_release(&data);
+    put_ply("other.ply", 50, true); /* is none, though it has more */
+    find_staying(at("splat_7000.ply"));
+    assert_string_equal(rows(), "splat_30000.ply");
+    assert_string_equal(data.passed_over, "other.ply");
+    assert_string_equal(why_not("other.ply", &used),
+                        "the bake is of the training of splat_30000.ply until --reset");
+    kiln_dataset_release(&data);
+    /* the same number of another run */
+    put_ply("a/run_1/splat_7.ply", 3, true);
+    put_ply("a/run_2/splat_9.ply", 3, true);
+    assert_int_equal(unlink(at("splat_7000.ply")) | unlink(at("splat_30000.ply")) |
+                         unlink(at("splat_30000_x.ply")) | unlink(at("other.ply")),
+                     0);
+    find_staying(at("a/run_1/splat_7.ply"));
+    assert_string_equal(rows(), "a/run_1/splat_7.ply");
+    assert_string_equal(data.passed_over, "a/run_2/splat_9.ply");
 }
 
 static void splats_below_are_found(void **state)
@@ -353,6 +385,7 @@ int main(void)
         IN_SCRATCH(the_last_step_counts),
         IN_SCRATCH(the_last_of_many_steps_is_looked_at),
         IN_SCRATCH(the_choice_of_a_bake_stays),
+        IN_SCRATCH(a_later_step_takes_the_place_of_the_choice),
         IN_SCRATCH(splats_below_are_found),
         IN_SCRATCH(a_packed_file_is_not_taken_for_the_smaller),
         IN_SCRATCH(known_point_names_come_before_larger_clouds),

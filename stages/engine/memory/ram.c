@@ -81,6 +81,10 @@ uint64_t kiln_ram_cap(kiln_ram_use *u)
 static bool default_grows; /* kiln_ram_default_grows */
 void kiln_ram_default_grows(void) { default_grows = true; }
 
+static uint64_t later_runs; /* kiln_ram_foresee_runs */
+void kiln_ram_foresee_runs(uint64_t unit_ram) { later_runs = unit_ram; }
+static uint64_t foreseen_by(const kiln_ram_use *u) { return kiln_max_u64(u->foreseen, later_runs); }
+
 /* What a refusal names, in MiB: the parent may be a little larger the next time. */
 static uint64_t least_mib(const kiln_ram_use *u, uint64_t all)
 {
@@ -235,7 +239,7 @@ kiln_status kiln_ram_need_list(kiln_ram_use *u, const char *what, const kiln_uni
     uint64_t largest = 0;
     for (uint64_t i = 0; i < n; i++)
         largest = kiln_max_u64(largest, kiln_max_u64(unit_bytes(&units[i], 1), units[i].ram_after));
-    largest = kiln_max_u64(largest, u->foreseen);
+    largest = kiln_max_u64(largest, foreseen_by(u));
     grow_cap(u, parent + worker_bytes(1) + largest);
     const uint64_t cap = kiln_ram_cap(u);
     if (kiln_max_u64(parent, u->before) <= cap) {
@@ -267,7 +271,7 @@ bool kiln_ram_parent_fits(kiln_ram_use *u) { return parent_bytes(u) <= kiln_ram_
 kiln_status kiln_ram_need_parent(kiln_ram_use *u, const char *what, kiln_error *err)
 {
     char needs[32], allowed[32], advice[ADVICE];
-    const uint64_t parent = parent_bytes(u), all = parent + worker_bytes(1) + u->foreseen;
+    const uint64_t parent = parent_bytes(u), all = parent + worker_bytes(1) + foreseen_by(u);
     grow_cap(u, all);
     const uint64_t cap = kiln_ram_cap(u);
     if (parent <= cap) return KILN_OK;
@@ -289,10 +293,10 @@ kiln_status kiln_ram_need_gather(kiln_ram_use *u, uint64_t bytes, const char *wh
         u->predicted = kiln_max_u64(u->predicted, all);
         return KILN_OK;
     }
-    return kiln_fail(err, KILN_E_CAP,
-                     "gathering '%s' needs %s of host memory, but --ram allows %s; %s", what,
-                     kiln_size_text(all, needs), kiln_size_text(cap, allowed),
-                     advise(u, kiln_max_u64(all, parent + worker_bytes(1) + u->foreseen), advice));
+    return kiln_fail(
+        err, KILN_E_CAP, "gathering '%s' needs %s of host memory, but --ram allows %s; %s", what,
+        kiln_size_text(all, needs), kiln_size_text(cap, allowed),
+        advise(u, kiln_max_u64(all, parent + worker_bytes(1) + foreseen_by(u)), advice));
 }
 
 /* What a list comes to, for its plan. */
@@ -427,11 +431,12 @@ static kiln_status refuse(const kiln_ram_use *u, uint64_t parent, uint64_t unit,
                           kiln_error *err)
 {
     char needs[32], allowed[32], advice[ADVICE];
-    return kiln_fail(err, KILN_E_CAP,
-                     "'%s' needs %s of host memory in addition to the processes themselves, but "
-                     "--ram allows %s in all; %s",
-                     name, kiln_size_text(unit, needs), kiln_size_text(u->cap, allowed),
-                     advise(u, parent + worker_bytes(1) + kiln_max_u64(unit, u->foreseen), advice));
+    return kiln_fail(
+        err, KILN_E_CAP,
+        "'%s' needs %s of host memory in addition to the processes themselves, but "
+        "--ram allows %s in all; %s",
+        name, kiln_size_text(unit, needs), kiln_size_text(u->cap, allowed),
+        advise(u, parent + worker_bytes(1) + kiln_max_u64(unit, foreseen_by(u)), advice));
 }
 
 /* The same for a list. If its units plan others, the cap that is named has room for those, too;
@@ -452,7 +457,7 @@ static kiln_status refuse_list(const kiln_ram_use *u, const list *l, kiln_error 
         "allows %s in all; %s",
         big->name, kiln_size_text(unit, needs), kiln_size_text(after, then),
         kiln_size_text(u->cap, allowed),
-        advise(u, l->parent + worker_bytes(1) + kiln_max_u64(after, u->foreseen), advice));
+        advise(u, l->parent + worker_bytes(1) + kiln_max_u64(after, foreseen_by(u)), advice));
 }
 
 kiln_status kiln_ram_need_unit(kiln_ram_use *u, uint64_t unit_ram, const char *what,
@@ -460,7 +465,7 @@ kiln_status kiln_ram_need_unit(kiln_ram_use *u, uint64_t unit_ram, const char *w
 {
     const uint64_t parent = parent_bytes(u);
     kiln_ram_foresee(u, unit_ram, 0);
-    grow_cap(u, parent + worker_bytes(1) + kiln_max_u64(unit_ram, u->foreseen));
+    grow_cap(u, parent + worker_bytes(1) + kiln_max_u64(unit_ram, foreseen_by(u)));
     return share_of(kiln_ram_cap(u), parent, 1, 1) < unit_ram
                ? refuse(u, parent, unit_ram, what, err)
                : KILN_OK;

@@ -45,6 +45,9 @@ uint64_t kiln_ram_cap(kiln_ram_use *u);
 /* Says that --ram is a default, which nobody gave. In every later run of this process it grows to
  * what the lists need, up to half of what is free, and the run says so. */
 void kiln_ram_default_grows(void);
+/* Announces a unit of a later run of this process: a refusal of any run names room for it, too. 0
+ * forgets it. */
+void kiln_ram_foresee_runs(uint64_t unit_ram);
 /* Returns the most that one unit may take if its worker is the only one (kiln_run_unit_ram). */
 uint64_t kiln_ram_unit_most(kiln_ram_use *u);
 /* Returns what so many threads of a worker take. */

@@ -150,8 +150,32 @@ static kiln_status choose_parts(kiln_search *s, kiln_error *err)
                      s->d->set.root);
 }
 
-/* A bake keeps the file that it was made of: a trainer that writes the next step beside it must not
- * change a bake in silence. */
+/* Do two paths differ in one number alone? Folders of other runs are other trainings. */
+static bool differ_in_number(const char *a, const char *b)
+{
+    static const char digits[] = "0123456789";
+    size_t at = 0;
+    while (a[at] && a[at] == b[at]) at++;
+    while (at > 0 && strchr(digits, a[at - 1])) at--;
+    const size_t n_a = strspn(a + at, digits), n_b = strspn(b + at, digits);
+    return n_a && n_b && strcmp(a + at + n_a, b + at + n_b) == 0;
+}
+
+/* The last step of the training that c is a step of; c where no later one is there. */
+static const kiln_candidate *last_step(const kiln_search *s, const kiln_candidate *c)
+{
+    const kiln_candidate *last = c;
+    for (uint32_t i = 0; i < s->n_files && c->state.has_step; i++) {
+        const kiln_candidate *b = &s->files[i];
+        if (b->state.has_step && b->state.step > last->state.step &&
+            differ_in_number(b->path, c->path) && kiln_search_competes(s, b))
+            last = b;
+    }
+    return last;
+}
+
+/* A bake keeps the file that it was made of: another one that is put beside it must not change the
+ * bake. A later step of the same training takes its place, as a later iteration_N does. */
 static const kiln_candidate *keep_choice(kiln_search *s, const kiln_candidate *best)
 {
     const size_t root = strlen(s->d->set.root);
@@ -165,11 +189,13 @@ static const kiln_candidate *keep_choice(kiln_search *s, const kiln_candidate *b
             stays = &s->files[i];
     /* gone, or points before there were Gaussians */
     if (!stays && !(is_ours && best->below)) return best;
-    kiln_camera_set_note(&s->d->set,
-                         "'%s' stays, because the bake was made of it, although '%s' would be "
-                         "chosen now (--reset chooses anew)",
-                         s->stays + root + 1, best->path + root + 1);
-    return stays;
+    const kiln_candidate *step = stays ? last_step(s, stays) : NULL;
+    if (step != stays)
+        kiln_camera_set_note(&s->d->set, "'%s' takes the place of '%s', as a later training step",
+                             step->path + root + 1, s->stays + root + 1);
+    if (step != best)
+        snprintf(s->d->passed_over, sizeof s->d->passed_over, "%s", best->path + root + 1);
+    return step;
 }
 
 static kiln_status choose_splats(kiln_search *s, kiln_error *err)
@@ -228,6 +254,8 @@ static void say_why_not(const kiln_search *s, const kiln_candidate *c, char *out
         snprintf(out, capacity, "%.120s is newer", later->path + root);
     else if (s->stays && s->stays[0] && strcmp(s->stays, s->d->rows_path) == 0)
         snprintf(out, capacity, "the bake was made of %.80s, which stays until --reset", name);
+    else if (s->d->passed_over[0])
+        snprintf(out, capacity, "the bake is of the training of %.80s until --reset", name);
     else if (!used)
         snprintf(out, capacity, "another file takes precedence");
     else if (used->kind != c->kind)

@@ -7,7 +7,8 @@
  *              (training_steps.h) the last step counts, of equal ones the newest file; of several others the largest count (a
  *              packed file whose count is not known stands back behind the same name unpacked, and
  *                  beside any other file the
- *              user has to name one). The file that the bake was made of stays (kiln_dataset_wishes.stays)
+ *              user has to name one). The file that the bake was made of, or a later step of it, stays
+ *              (kiln_dataset_wishes.stays)
  *   cameras:   --cameras FILE; cameras.json (INRIA, or a list); train_cameras.json and
  *              test_cameras.json (forks of INRIA), read together; COLMAP sparse model;
  *              transforms.json; transforms_{train,val,test}.json, read together
@@ -72,8 +73,10 @@ typedef struct kiln_dataset {
     const kiln_reader *reader; /* of rows_path; NULL when there is none */
     char rows_path[4096];      /* splat or point file; COLMAP: the points3D file; "" none */
     kiln_scene_kind rows_kind; /* KILN_SCENE_NONE without rows_path */
-    kiln_read_options read;    /* how rows_path is read */
-    kiln_path *members;        /* owned: files besides it that the rows come from (reader.h) */
+    /* the file that would be chosen if the bake's own did not stay; below the root, "" none */
+    char passed_over[4096];
+    kiln_read_options read; /* how rows_path is read */
+    kiln_path *members;     /* owned: files besides it that the rows come from (reader.h) */
     uint32_t n_members;
     kiln_move rows_move;  /* of rows_path alone; scale 0: none, as it is no file of --add */
     kiln_rows_file *more; /* owned: files whose rows follow those of rows_path, in this order */
@@ -102,8 +105,8 @@ typedef struct {
     kiln_split split;   /* --split; its file is borrowed */
     bool no_dataparser; /* --no-dataparser */
     const char
-        /* the file of rows that the bake was made of: it stays while it is there, unless it is an
-         * iteration_N; NULL */
+        /* the file of rows that the bake was made of: it stays while it is there, unless a later
+         * step of its training or an iteration_N is there; NULL */
         *stays;
     const char *leave_out; /* a file that is not looked at, its real path; NULL */
     /* cameras and photos are not looked for where rows are there without them */
