@@ -97,16 +97,19 @@ static void all_threads_pack(void **state)
 }
 
 /* On either home: a process that is killed, a unit that a device fails; and a GPU that fails always
- * is left for another. */
+ * is left for another. One that starts late may get no unit, as the other has done them all; then
+ * it is run once more. */
 static void what_fails_is_tried_again_and_changes_nothing(void **state)
 {
     static const char *const faults[] = {
         "unit=pairs of cam0:kill,times=1; unit=block*:kill,times=1", "unit=*:exit,times=1",
         "unit=pairs*:device,device=0"};
+    enum { RUNS = 9 };
     (void)state;
     for (size_t k = 0; k < sizeof faults / sizeof *faults; k++) {
         assert_int_equal(setenv("KILN_FAULT", faults[k], 1), 0);
-        prune("--devices=0,1 --threads=2");
+        for (int i = 0; i == 0 || (i < RUNS && number("units.retried") == 0); i++)
+            prune("--devices=0,1 --threads=2");
         assert_int_equal(unsetenv("KILN_FAULT"), 0);
         assert_true(number("units.retried") > 0);
         assert_int_equal(number("units.quarantined"), 0);
