@@ -108,9 +108,7 @@ test_case 'a folder with files of others: -w is not advised, as it is refused, t
 test_case 'of two conversions into one folder the second to end replaces nothing' && (
     must 0 "$KILN_BIN/kiln-generate" --quiet scene two -n 100000 -c 1 -s 16x16
     "$KILN_BIN/kiln" convert --quiet two/scene.ply -f sog-folder both 2>err.first & first=$!
-    for _ in $(seq 2000); do [ -z "$(find . -maxdepth 1 -name 'both.tmp.*')" ] || break; sleep 0.01; done
-    kill -STOP $first
-    [ ! -e both ] || fail 'it had ended'
+    stop_once_begun $first both
     must 0 convert $A -f sog-folder both
     before=$(sums both)
     kill -CONT $first

@@ -27,6 +27,12 @@ must() {
     "$@" >"$KILN_TMP/out" 2>"$KILN_TMP/err"; got=$?
     [ "$got" = "$want" ] || { cat "$KILN_TMP/err" >&2; fail "exit $got, not $want: $*"; }
 }
+# stop_once_begun PID FOLDER: stops a process when the temporary folder of what it writes is there, and the folder is not
+stop_once_begun() {
+    for _ in $(seq 4000); do [ -z "$(find . -maxdepth 1 -name "$2.tmp.*")" ] || break; sleep 0.005; done
+    kill -STOP "$1"
+    [ ! -e "$2" ] || fail 'it had ended'
+}
 needs_numpy() {
     command -v python3 >/dev/null || skip "no python3"
     python3 -c 'import numpy' 2>/dev/null || skip "no numpy in $(command -v python3)"

@@ -158,9 +158,7 @@ test_case 'a folder that another bake exports meanwhile stays' && (
     must 0 kiln generate scene large --gaussians 60000 --cameras 1 --size 8x8
     must 0 kiln import large/scene.ply large.db
     "$KILN_BIN/kiln-export" --quiet large.db --layer source --format sog-folder -o meanwhile 2>err.first & first=$!
-    for _ in $(seq 4000); do [ -z "$(find . -maxdepth 1 -name 'meanwhile.tmp.*')" ] || break; sleep 0.005; done
-    kill -STOP $first
-    [ ! -e meanwhile ] || fail 'it had ended'
+    stop_once_begun $first meanwhile
     must 0 kiln export $other --layer source --format sog-folder -o meanwhile
     before=$(all meanwhile)
     kill -CONT $first
