@@ -304,11 +304,11 @@ static void warn_of_passed_over(const kiln_dataset *d, const char *scene, const 
 {
     char sentence[4096] = "";
     if (d->passed_over[0])
-        snprintf(sentence, sizeof sentence,
-                 "'%.1000s' is not used, because the bake was made of another file, which stays; "
-                 "kiln import %.1000s %.1000s --reset chooses anew, and takes import's stored "
-                 "options back",
-                 d->passed_over, scene, manifest);
+        (void)snprintf(sentence, sizeof sentence,
+                       "'%.1000s' is not used, because the bake was made of another file, which "
+                       "stays; kiln import '%.1000s' '%.1000s' --reset chooses anew, and takes "
+                       "import's stored options back",
+                       d->passed_over, scene, manifest);
     if (sentence[0]) kiln_warn("%s", sentence);
     kiln_meaning_pass_on(sentence);
 }

@@ -402,6 +402,12 @@ static int words_within(const char *text, int most)
 
 /* What a stage said when it made its output, which may be long ago, and which a reader of the last
  * lines alone would miss. */
+static void say_heading(bool *headed)
+{
+    if (!*headed) kiln_say("Warnings that affect these results:");
+    *headed = true;
+}
+
 static void say_meaning_of(kiln_manifest *m, const char *stage, bool *headed)
 {
     kiln_run_row row;
@@ -412,8 +418,7 @@ static void say_meaning_of(kiln_manifest *m, const char *stage, bool *headed)
     if (kiln_json_parse(row.counters, strlen(row.counters), 0, "a run", &report, NULL, NULL) ==
         KILN_OK)
         for (size_t i = 0; (sentence = kiln_meaning_get(report, i)); i++) {
-            if (!*headed) kiln_say("Warnings that affect these results:");
-            *headed = true;
+            say_heading(headed);
             if (row.start_ns >= begun_ns && strlen(sentence) > SHORT)
                 kiln_warn("  %s: %.*s ... (see above)", stage, words_within(sentence, SHORT),
                           sentence);
@@ -427,11 +432,10 @@ static void say_meaning_of(kiln_manifest *m, const char *stage, bool *headed)
 static void say_meaning(const kiln_bake *b)
 {
     kiln_manifest *m;
-    const char *import_says = kiln_meaning_passed_on();
-    bool headed = *import_says;
-    if (headed) {
-        kiln_say("Warnings that affect these results:");
-        kiln_warn("  import: %s", import_says);
+    bool headed = false;
+    if (*kiln_meaning_passed_on()) {
+        say_heading(&headed);
+        kiln_warn("  import: %s", kiln_meaning_passed_on());
     }
     if (!kiln_is_file(b->manifest) ||
         kiln_manifest_open(b->manifest, KILN_OPEN_READ, "pipeline", true, &m, NULL) != KILN_OK)

@@ -64,7 +64,7 @@ test_case 'another file beside that of the bake, and a later step of it' && (
     for run in first second; do
         must 0 pipeline m --stages import
         grep -q 'nothing to do' err || fail "$run: $(cat err)"
-        tail -1 err | grep -q "^kiln pipeline: warning:   import: 'other.ply' is not used.*kiln import m m/bake/manifest.db --reset" ||
+        tail -1 err | grep -q "^kiln pipeline: warning:   import: 'other.ply' is not used.*kiln import 'm' 'm/bake/manifest.db' --reset" ||
             fail "$run: $(cat err)"
     done
     cp m/splat_7000.ply m/splat_30000.ply
