@@ -26,16 +26,17 @@ typedef struct {
     bool coarser_outside;     /* as training makes rows of what is seen from within */
 } kiln_scene_core;
 
-/* The same of rows that are no layer's: which of `count` rows are the sample, row 0 and every such
- * row after it; and what they say: [n][4] x, y, z and the largest log scale, 0 where rows have
- * none. KILN_E_NOMEM. */
-uint64_t kiln_scene_core_stride(uint64_t count);
-kiln_status kiln_scene_core_of(const float *rows, uint64_t n, kiln_scene_core *out,
-                               kiln_error *err) KILN_MUST_CHECK;
 /* A layer without log scales is not coarser anywhere. KILN_E_NOMEM, and what reading planes
  * returns. */
 kiln_status kiln_scene_core_find(kiln_manifest *m, const kiln_layer *layer, kiln_scene_core *out,
                                  kiln_error *err) KILN_MUST_CHECK;
+/* The same of rows that are in no layer. The sample of `count` rows: row 0 and every stride-th row
+ * after it. */
+uint64_t kiln_scene_core_stride(uint64_t count);
+/* rows: [n][4] of the sample: x, y, z and the largest log scale, 0 where rows have none.
+ * KILN_E_NOMEM. */
+kiln_status kiln_scene_core_of(const float *rows, uint64_t n, kiln_scene_core *out,
+                               kiln_error *err) KILN_MUST_CHECK;
 /* Whether what surrounds the scene (sky, walls) hides it from these cameras, which stand around
  * it. */
 bool kiln_scene_core_is_hidden(const kiln_scene_core *c, const double origin[3],

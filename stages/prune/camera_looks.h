@@ -16,7 +16,8 @@ kiln_status kiln_pruning_take_looks(kiln_run *r, kiln_pruning *p, kiln_error *er
  * rule asks. */
 void kiln_pruning_key_looks(const kiln_pruning *p, kiln_hasher *h);
 void kiln_pruning_key_look(const kiln_pruning *p, uint32_t look, kiln_hasher *h);
-/* A unit of some looks: what it takes, what it costs. */
+/* A unit of some looks: what it takes, what it costs. Few enough that units are spread over
+ * devices; what a block shows is stored for each unit. */
 enum { KILN_LOOKS_OF_UNIT_MOST = 4 };
 typedef struct {
     uint32_t first, n; /* n: at most KILN_LOOKS_OF_UNIT_MOST */

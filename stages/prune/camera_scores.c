@@ -18,7 +18,6 @@
 #include <unistd.h>
 
 enum {
-    /* few enough to be spread over devices; what a block shows is stored for each unit */
     /* units whose results are in memory at a time where none is stored */
     LISTS = 8,
     HALVES = 1 << 16, /* values of half a score's bits */
